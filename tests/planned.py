@@ -3,6 +3,7 @@ import collections
 
 from hlotrace.api.parallel.explain_sharding import plan_of
 from hlotrace.inspection.communication import collectives
+from hlotrace.inspection.hlo_text import shape_bytes, tuple_parts
 
 
 def predicted(lowered):
@@ -19,8 +20,9 @@ def by_kind(found):
 
 
 def compiled(text, mesh):
-    """The same of an optimized HLO text: what XLA combined counts by its arrays."""
+    """The same of an optimized HLO text: what XLA combined counts by its arrays; an all-to-all's pieces are one."""
     found = collections.Counter()
     for c in collectives(text, mesh):
-        found.update((c.kind, c.axes, size, c.trips) for size in c.array_bytes)
+        sizes = [c.bytes] if c.kind == "all-to-all" else map(shape_bytes, tuple_parts(c.shape))
+        found.update((c.kind, c.axes, size, c.trips) for size in sizes)
     return found

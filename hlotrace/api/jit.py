@@ -137,10 +137,7 @@ class JitFunction(FastPath):
 
     def _given_types(self, leaves: list[Any], in_tree: pytree.PyTreeDef, statics: Any) -> Given:
         """As Given, of arguments of which some are ShapeDtypeStructs: the function may read types alone.
-
-        Raises:
-            TypeError: for one whose value is used.
-        """
+        TypeError for one whose value is used."""
         flat = self.flat(leaves, in_tree, statics, False)
         given = Given(leaves, in_tree, tuple(flat.avals(abstract)), statics)
         used = self.trace_given(given).pruned()[2]

@@ -215,10 +215,7 @@ def _sizes_differ(flat: FlatFunction, dims: Sequence[Any], sizes: dict[int, list
 
 def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) -> Any:
     """How Explicit mesh axes split the mapped axis, as the sharding of a vector; None where none does.
-
-    Raises:
-        ValueError: where arguments, or `spmd_axis_name`, say it differently.
-    """
+    ValueError where arguments, or `spmd_axis_name`, say it differently."""
     along = {i: flat.aval(i).explicit and flat.aval(i).explicit.along(dim) for i, dim in enumerate(dims)
              if dim is not None}
     found: Any = next(filter(None, along.values()), None)

@@ -435,10 +435,7 @@ def wraps(wrapped: Any, namestr: str | None = None, docstr: str | None = None,
 def standard_primitive(shape_rule: Callable[..., Any], dtype_rule: Callable[..., Any], name: str,
                        weak_type_rule: Callable[..., bool] | None = None, **rules: Any) -> Primitive:
     """A new primitive of one result, whose shape and dtype the rules tell of the operands' types.
-
-    Raises:
-        NotImplementedError: for JAX's other rules
-    """
+    NotImplementedError for JAX's other rules."""
     if any(rules.values()):
         raise NotImplementedError(f"standard_primitive({name!r}): there is a shape_rule, a dtype_rule and a "
                                   f"weak_type_rule, not {', '.join(rules)}; give a primitive the others by "

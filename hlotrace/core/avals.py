@@ -342,11 +342,7 @@ def register_aval(cls: type, function: Callable[[Any], ShapedArray]) -> None:
 
 
 def aval_of(value: Any) -> ShapedArray:
-    """The aval of an array, tracer, NumPy value or Python scalar.
-
-    Raises:
-        TypeError: for anything else
-    """
+    """The aval of an array, tracer, NumPy value or Python scalar.  TypeError for anything else."""
     function = avals_by_type.get(type(value))
     if function is None:
         function = _find(type(value))

@@ -320,11 +320,7 @@ def _extreme(dtype: Any, sign: int) -> np.ndarray:
 
 
 def scalar_dtype(value: Any) -> DType:
-    """The canonical dtype of a Python scalar.
-
-    Raises:
-        OverflowError: for an int that does not fit
-    """
+    """The canonical dtype of a Python scalar.  OverflowError for an int that does not fit."""
     dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
     if dtype.kind == "i" and not holds(dtype, value):
         raise overflow(value, dtype)
@@ -453,9 +449,6 @@ def _strictly_safe(pairs: Iterable[tuple[Any, bool]]) -> bool:
 
 
 def lattice_result(pairs: tuple[tuple[DType, bool], ...]) -> tuple[Any, bool]:
-    """(dtype, weak_type) of the join of (dtype, weak_type) pairs, given as a tuple.
-
-    Raises:
-        TypePromotionError: where the lattice, or strict promotion, has no answer
-    """
+    """(dtype, weak_type) of the join of (dtype, weak_type) pairs, given as a tuple.  TypePromotionError where
+    the lattice, or strict promotion, has no answer."""
     return _lattice_result(pairs, config.jax_numpy_dtype_promotion == "strict", state.x64)

@@ -344,10 +344,7 @@ def sub_jaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Check that every variable is bound before use and that every equation has the type its rule gives.
-
-    Raises:
-        JaxprTypeError: if not
-    """
+    JaxprTypeError if not."""
     bound: set[Var] = set()
     _bind(bound, [*jaxpr.constvars, *jaxpr.invars], jaxpr)
     for eqn in jaxpr.eqns:

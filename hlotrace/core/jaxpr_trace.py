@@ -225,12 +225,9 @@ class JaxprTrace(Trace):
 
     def unify(self, primitive: Primitive, params: dict[str, Any], invars: list[Atom],
               avals: list[ShapedArray]) -> frozenset[str] | None:
-        """Let all operands vary over the manual axes over which any does, in `invars` and `avals`.
-
-        Returns:
-            Those axes, or None where there are none, or the primitive itself says how its results vary:
-            collectives do, and those that hold programs.
-        """
+        """Let all operands vary over the manual axes over which any does, in `invars` and `avals`.  Returns
+        those axes, or None where there are none, or the primitive itself says how its results vary:
+        collectives do, and those that hold programs."""
         vma = frozenset().union(*[a.vma for a in avals])
         if not vma or primitive.says_vma or any(True for _ in sub_jaxprs(params)):
             return None
@@ -323,11 +320,8 @@ def as_constant(value: Any) -> Tracer | None:
 
 
 def may_trace(what: object, fun: Any = None) -> None:
-    """Check that `what`, a call of `fun`, may be traced.
-
-    Raises:
-        RuntimeError: where the option jax_no_tracing says that nothing new is to be
-    """
+    """Check that `what`, a call of `fun`, may be traced.  RuntimeError where the option jax_no_tracing says
+    that nothing new is to be."""
     if config.jax_no_tracing:
         origin = getattr(fun, "origin", None)
         if origin is not None:

@@ -67,11 +67,8 @@ def platform_named(name: str) -> Platform:
 
 
 def by_platform(what: str, rules: Mapping[str | None, Any]) -> dict[Platform | None, Any]:
-    """A table {platform or None: rule} by the platforms' own names.
-
-    Raises:
-        TypeError: for a platform that is not known; `what` is what the rules are for, as its message says
-    """
+    """A table {platform or None: rule} by the platforms' own names.  TypeError for a platform that is not
+    known; `what` is what the rules are for, as its message says."""
     for name in rules:
         if name is not None and name not in _BY_NAME:
             raise TypeError(f"{what} is given for platform {name!r}; known are {', '.join(_BY_NAME)}, and "

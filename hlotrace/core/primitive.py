@@ -221,10 +221,7 @@ class Primitive:
 
     def def_effectful_abstract_eval(self, function: F) -> F:
         """As `def_abstract_eval`, of a `function` that gives (avals, effects), by parameters alone.
-
-        Raises:
-            TypeError: when it is used, for an effect that is no `Effect`
-        """
+        TypeError when it is used, for an effect that is no `Effect`."""
         known = {}      # the parameters of an application -> its effects
 
         def pure(*avals: ShapedArray, **params: Any) -> Any:
@@ -379,11 +376,7 @@ def primitive_named(name: str) -> Primitive | None:
 
 
 class Builtin(Primitive):
-    """A primitive of hlotrace's own.
-
-    Raises:
-        ValueError: if there is one of that name
-    """
+    """A primitive of hlotrace's own.  ValueError if there is one of that name."""
     __slots__ = ()
 
     def __init__(self, name: str, **given: Any) -> None:

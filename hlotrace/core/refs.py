@@ -220,11 +220,8 @@ def accesses(effects: Iterable[Effect]) -> list[Access]:
 
 
 def refuse_again(jaxpr: Jaxpr, why: str) -> None:
-    """Refuse a program that uses Refs from outside and would run again.
-
-    Raises:
-        NotImplementedError: where it does, for the reason `why`
-    """
+    """Refuse a program that uses Refs from outside and would run again.  NotImplementedError where it does,
+    for the reason `why`."""
     for effect in accesses(jaxpr.effects):
         raise NotImplementedError(f"{why}, and there is {effect} from outside in it: read it before, pass "
                                   "ref[...] as an argument, and return what is to be written")

@@ -73,11 +73,7 @@ def exclude(path: str) -> None:
 
 
 def include(path: str) -> None:
-    """Undo one `exclude(path)`.
-
-    Raises:
-        ValueError: where there was none
-    """
+    """Undo one `exclude(path)`.  ValueError where there was none."""
     global _excluded
     left = list(_excluded)
     left.remove(path)

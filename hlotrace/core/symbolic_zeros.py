@@ -1,6 +1,7 @@
 """What rules see in place of values: unknown operands of linear primitives, symbolic zeros, mapped axes."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeGuard
 
@@ -54,19 +55,10 @@ def fill_zeros(values: Iterable[Any], marks: Iterable[bool]) -> list[Any]:
     return [next(rest) if m else None for m in marks]
 
 
+@dataclasses.dataclass(unsafe_hash=True, slots=True)
 class MappedAxis:
-    """The axis that a vmap adds: its size, its name for collectives, and how Explicit mesh axes split it.
-
-    The last is the sharding of a vector along it, None where it is not split.
-    """
-    __slots__ = ("size", "name", "spmd_name", "sharding")
-
-    def __init__(self, size: Any, name: Any = None, spmd_name: Any = None, sharding: Any = None) -> None:
-        self.size, self.name, self.spmd_name, self.sharding = size, name, spmd_name, sharding
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MappedAxis) and (self.size, self.name, self.spmd_name, self.sharding) == (
-            other.size, other.name, other.spmd_name, other.sharding)
-
-    def __hash__(self) -> int:
-        return hash((self.size, self.name, self.spmd_name, self.sharding))
+    """The axis that a vmap adds."""
+    size: Any
+    name: Any = None            # for collectives
+    spmd_name: Any = None
+    sharding: Any = None        # that of a vector along it, where Explicit mesh axes split it

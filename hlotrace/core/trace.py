@@ -309,11 +309,7 @@ def is_concrete(value: Any) -> bool:
 
 
 def concrete_or_error(value: Any, what: str = "") -> Any:
-    """The concrete array or NumPy value behind `value`.
-
-    Raises:
-        ConcretizationTypeError: where there is none
-    """
+    """The concrete array or NumPy value behind `value`.  ConcretizationTypeError where there is none."""
     if isinstance(value, Tracer):
         known = value.concrete()
         if known is None:

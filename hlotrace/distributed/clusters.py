@@ -46,10 +46,7 @@ def host_of(address: str) -> str:
 
 def first_host(nodes: str) -> str:
     """The first name of a SLURM list: "gpu[03-05,9],x1" gives "gpu03", and "a[1-2]b[3-4]" gives "a1b3".
-
-    Raises:
-        ValueError: for what is no such list.
-    """
+    ValueError for what is no such list."""
     found = re.match(r"(?:[^\[\],]|\[[^\[\]]+\])+(?=,|$)", nodes)
     if found is None:
         raise ValueError(f"distributed.initialize: SLURM_STEP_NODELIST={nodes!r} names no host")

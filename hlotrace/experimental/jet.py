@@ -6,7 +6,6 @@ lists for a primitive with several results.  For what is zero it may give `zero_
 the whole list.
 """
 import math
-from collections.abc import MutableMapping
 from functools import partial
 
 import numpy as np
@@ -17,11 +16,12 @@ from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.caches import clear_caches
 from ..core.config import state
-from ..core.primitive import Primitive, everywhere
+from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..core.trace import entering, is_concrete
 from ..extend import linear_util
+from ..interpreters.registry import Registry
 from ..numpy import asarray, broadcast_to, zeros
 from ..primitives.arrays.shape import zeros_of
 from ..scipy.special import factorial
@@ -161,7 +161,7 @@ pytree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term
 pytree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
 
 
-def _from_jax(rule, primitive, order, primals, series, params):
+def _from_jax(primitive, rule, _, order, primals, series, params):
     """A rule in JAX's signature, called as ours are."""
     outs, out_series = rule(tuple(primals), [_written(p, s, order) for p, s in zip(primals, series)],
                             **params)
@@ -198,42 +198,24 @@ def _shown(series):
     return zero_series if series is None else [zero_term if term is None else term for term in series]
 
 
-class _Rules(MutableMapping):
+class _Rules(Registry):
     """The rules by primitive: a primitive without one of its own has that of its derivative."""
 
-    def __getitem__(self, primitive):
-        if primitive not in self:
-            raise KeyError(primitive)
-        rule = taylor.rule_of(primitive)
-        if isinstance(rule, partial) and rule.func is _from_jax:
-            return rule.args[0]
-        return partial(_to_jax, primitive, rule)
-
-    def __setitem__(self, primitive, rule):
+    def _rule(self, primitive):
         if not isinstance(primitive, Primitive):
-            raise TypeError(f"jet_rules[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
-        taylor.RULES.given[primitive] = partial(_from_jax, rule)
+            return None
+        rule = taylor.rule_of(primitive)
+        return None if primitive.jvp is None and rule is taylor.by_derivative else rule
+
+    def _put(self, primitive, rule):
+        if rule is None:
+            del taylor.RULES.given[primitive]
+        else:
+            taylor.RULES.given[primitive] = rule
         clear_caches()      # programs that the old rule made
 
-    def __delitem__(self, primitive):
-        del taylor.RULES.given[primitive]
-        clear_caches()
 
-    def __iter__(self):
-        return (p for p in list(everywhere) if p in self)
-
-    def __len__(self):
-        return sum(1 for _ in self)
-
-    def __contains__(self, primitive):
-        return isinstance(primitive, Primitive) and (
-            primitive.jvp is not None or taylor.rule_of(primitive) is not taylor.by_derivative)
-
-    def __repr__(self):
-        return f"<jet_rules: {len(self)} rules>"
-
-
-jet_rules = _Rules()
+jet_rules = _Rules("jet_rules", "", _from_jax, _to_jax)
 
 
 def deflinear(prim):

@@ -36,12 +36,10 @@ maximum_supported_calling_convention_version = 10
 
 
 @boundaries
+@dataclasses.dataclass(frozen=True, repr=False)
 class DisabledSafetyCheck:
     """A check that `export` and calls of what it gives shall leave out; see `platform` and `custom_call`."""
-    __slots__ = ("target",)
-
-    def __init__(self, target: str | None = None) -> None:
-        self.target = target
+    target: str | None = None
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
@@ -56,12 +54,6 @@ class DisabledSafetyCheck:
     def is_custom_call(self) -> str | None:
         """The name of the kernel, None for another check."""
         return self.target
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DisabledSafetyCheck) and self.target == other.target
-
-    def __hash__(self) -> int:
-        return hash(self.target)
 
     def __repr__(self) -> str:
         return "platform" if self.target is None else f"custom_call:{self.target}"

@@ -28,14 +28,6 @@ class Collective:
     in_loop: bool           # is it in the body of a while loop?
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
-    @property
-    def array_bytes(self):
-        """The bytes of each array of the program in it: XLA combines collectives of one kind.  The pieces of
-        an all-to-all are one array."""
-        if self.kind == "all-to-all":
-            return (self.bytes,)
-        return tuple(map(shape_bytes, tuple_parts(self.shape)))
-
 
 def collectives(hlo_text, mesh):
     """A list with one Collective for each instruction that communicates, in the order of the text.
@@ -51,8 +43,8 @@ def table(found):
     if not found:
         return "no collectives"
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]
-    rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}", _times_text(c), c.where or "-",
-              c.op or "-") for c in found]
+    rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}",
+              "loop" if c.trips is None else str(c.trips), c.where or "-", c.op or "-") for c in found]
     return "\n".join([*aligned(rows, right=(3, 4)), totals([(c.kind, c.bytes, c.trips) for c in found])])
 
 
@@ -81,10 +73,6 @@ def _shape_text(shape):
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (
             f"({parts[0]}, {parts[1]}, {len(parts) - 2} more)")
     return shape
-
-
-def _times_text(collective):
-    return "loop" if collective.trips is None else str(collective.trips)
 
 
 def totals(found):

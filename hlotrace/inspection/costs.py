@@ -30,11 +30,7 @@ _REDUCTIONS = re.compile(r"reduce|all_reduce|select_and_scatter|map$|cum(sum|pro
 @functools.lru_cache(4096)      # a program has few operations
 def counted(op: str) -> str:
     """What of an operation is counted: "product", the elements of its "result", its "first" or its "last"
-    operand, or "nothing".
-
-    Args:
-        op: the name of a primitive, or of an operation of StableHLO or HLO.
-    """
+    operand, or "nothing".  `op` is the name of a primitive, or of an operation of StableHLO or HLO."""
     op = op.removeprefix("stablehlo.").replace("-", "_")
     if op in _MOVES or op.startswith(("sdy.", "func.")) or op.endswith(("_start", "_done", "_update")):
         return "nothing"

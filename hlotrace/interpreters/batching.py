@@ -90,18 +90,6 @@ def _no_mesh_axis(name, mesh_axis):
 
 # --- between the signatures: ours begins with the axis: its size, and its name or None ------------
 
-def _from_jax(primitive, rule, _axis, args, dims, **params):
-    return _results(primitive, *rule(tuple(args), tuple(dims), **params))
-
-
-def _fancy_from_jax(primitive, rule, axis, args, dims, **params):
-    return _results(primitive, *rule(axis, tuple(args), tuple(dims), **params))
-
-
-def _axis_from_jax(primitive, rule, axis, args, dims, **params):
-    return _results(primitive, *rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params))
-
-
 def _results(primitive, out, dims):
     if not primitive.multiple_results:
         return out, dims
@@ -112,18 +100,6 @@ def _results(primitive, out, dims):
 def _axis_of(args, dims):
     """The mapped axis where JAX's signature leaves it out: its size is that of the operands."""
     return MappedAxis(next(a.shape[d] for a, d in zip(args, dims) if d is not None))
-
-
-def _to_jax(_primitive, rule, args, dims, **params):
-    return rule(_axis_of(args, dims), list(args), list(dims), **params)
-
-
-def _fancy_to_jax(_primitive, rule, axis, args, dims, **params):
-    return rule(axis, list(args), list(dims), **params)
-
-
-def _axis_to_jax(_primitive, rule, size, name, _, args, dims, **params):
-    return rule(MappedAxis(size, name), list(args), list(dims), **params)
 
 
 class AxisRegistry(Registry):
@@ -141,10 +117,20 @@ def _names(params):
                                           for n in fact_of(jaxpr, "axis_names"))]))
 
 
-primitive_batchers = Registry("primitive_batchers", "batching", _from_jax, _to_jax)
-fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batching", _fancy_from_jax,
-                                        _fancy_to_jax)
-axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _axis_from_jax, _axis_to_jax)
+primitive_batchers = Registry(
+    "primitive_batchers", "batching",
+    lambda p, rule, _, args, dims, **params: _results(p, *rule(tuple(args), tuple(dims), **params)),
+    lambda _, rule, args, dims, **params: rule(_axis_of(args, dims), list(args), list(dims), **params))
+fancy_primitive_batchers = AxisRegistry(
+    "fancy_primitive_batchers", "batching",
+    lambda p, rule, axis, args, dims, **params: _results(p, *rule(axis, tuple(args), tuple(dims), **params)),
+    lambda _, rule, axis, args, dims, **params: rule(axis, list(args), list(dims), **params))
+axis_primitive_batchers = AxisRegistry(
+    "axis_primitive_batchers", "batching",
+    lambda p, rule, axis, args, dims, **params: _results(
+        p, *rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params)),
+    lambda _, rule, size, name, mesh, args, dims, **params: rule(
+        MappedAxis(size, name), list(args), list(dims), **params))
 
 
 # --- rules of common kinds ------------------------------------------------------------------------

@@ -17,7 +17,7 @@ class Registry(MutableMapping):
         self._name, self._slot, self._from_jax, self._to_jax = name, slot, from_jax, to_jax
 
     def __getitem__(self, primitive):
-        rule = getattr(primitive, self._slot, None)
+        rule = self._rule(primitive)
         if rule is None:
             raise KeyError(primitive)
         mine = isinstance(rule, partial) and rule.func is self._from_jax
@@ -34,19 +34,22 @@ class Registry(MutableMapping):
         self._put(primitive, None)
 
     def _put(self, primitive, rule):
-        known = getattr(primitive, self._slot) is not None
+        known = primitive in self
         setattr(primitive, self._slot, rule)
         if known:
             clear_caches()      # programs that the old rule made
 
+    def _rule(self, primitive):
+        return getattr(primitive, self._slot, None)
+
     def __iter__(self):
-        return (p for p in list(everywhere) if getattr(p, self._slot) is not None)
+        return (p for p in list(everywhere) if p in self)
 
     def __len__(self):
         return sum(1 for _ in self)
 
     def __contains__(self, primitive):
-        return getattr(primitive, self._slot, None) is not None
+        return self._rule(primitive) is not None
 
     def __repr__(self):
         return f"<{self._name}: {len(self)} rules>"

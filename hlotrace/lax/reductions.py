@@ -249,7 +249,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
                                                              computation)
     params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding,
                                 base_dilation, window_dilation)
-    primitive = window.window_reducer_of(combine)
+    primitive = window.REDUCERS.get(combine)
     # Counting the initial value of an extreme once or often is the same.
     if primitive is not None and (neutral or combine in (max_p, min_p) and not shape_of(inits[0])):
         out = primitive.bind(xs[0], **params)

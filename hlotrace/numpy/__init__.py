@@ -10,7 +10,7 @@ Each file imports only files that come before it here (a test reads this list):
     indexing/index_entries          what an index says of each axis; ds
     indexing/indexing               x[...], x.at[...]: what they read and write
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
-    reductions/sorting              sort, searchsorted, histogram
+    reductions/sorting              sort, searchsorted, digitize
     arrays/shaping                  reshape, transpose, squeeze, broadcast
     arrays/joining                  concatenate, stack, split
     arrays/rolling                  repeat, flip, roll
@@ -26,6 +26,7 @@ Each file imports only files that come before it here (a test reads this list):
     einstein_sums   einsum; imported when first used
     reductions/statistics           mean, var, quantile
     reductions/sets                 unique, union1d, isin
+    reductions/histograms           bincount, histogram; imported when first used
     indexing/selection              take, put, choose, delete, insert
     indexing/segments               segment_sum and its kin: jax.ops
     trees           ravel_pytree: jax.flatten_util
@@ -81,6 +82,7 @@ _offer(globals(), lazy={
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "arrays.printing": "array_repr array_str",
     "arrays.padding": "pad",
+    "reductions.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "arrays.windows": "bartlett blackman hamming hanning kaiser",
     "elementwise.bits": "packbits unpackbits",
     "elementwise.floats": "copysign frexp ldexp modf signbit spacing"})

@@ -17,8 +17,8 @@ from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
 from ..primitives.arrays.precision import canonical_precision
 from ..primitives.arrays.reduce import reduce_or_p
 from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p
-from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_along, slice_p
-from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
+from ..primitives.arrays.slicing import concatenate_p, rev_p, slice_along, slice_p, zero_padded
+from ..primitives.common import canonical_axes, canonical_axis, np, prod
 from .indexing.conditions import where
 from .util import (
     broadcast_to_shape, check_arraylike, joint_shape, ndim, no_out, promote_dtypes, promote_dtypes_inexact,
@@ -334,9 +334,8 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         raise ValueError("Dimension must be either 2 or 3 for cross product, got vectors of sizes "
                          f"{sizes[0]} (shape {shape_of(a)}) and {sizes[1]} (shape {shape_of(b)})")
     batch = joint_shape(shape_of(a)[:-1], shape_of(b)[:-1])
-    a, b = (broadcast_to_shape(pad_p.bind(x, scalar(0, aval_of(x).dtype),
-                                          padding_config=((0, 0, 0),) * (ndim(x) - 1) + ((0, 3 - n, 0),)),
-                               (*batch, 3)) for x, n in zip((a, b), sizes))
+    a, b = (broadcast_to_shape(zero_padded(x, [*[(0, 0, 0)] * (ndim(x) - 1), (0, 3 - n, 0)]), (*batch, 3))
+            for x, n in zip((a, b), sizes))     # padded by nothing too: the result has no weak type
 
     def component(i):
         return sub(mul(_part(a, (i + 1) % 3), _part(b, (i + 2) % 3)),

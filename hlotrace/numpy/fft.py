@@ -10,7 +10,7 @@ from ..lax import fourier
 from ..lax.fourier import FftType
 from ..primitives.arrays.elementwise import div, mul
 from ..primitives.arrays.shape import transpose
-from ..primitives.arrays.slicing import pad_p
+from ..primitives.arrays.slicing import zero_filled
 from ..primitives.common import as_axes, canonical_axes, canonical_axis, prod, scalar, static_int
 from .arrays.ranges import arange
 from .arrays.rolling import roll
@@ -81,11 +81,7 @@ def _transform(x, *, kind, axes, lengths, norm):
     back = sorted(range(len(order)), key=order.__getitem__)
     x = transpose(x, order)
     given = (*lengths[:-1], lengths[-1] // 2 + 1) if kind == FftType.IRFFT and lengths else lengths
-    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0)
-                                                     for n, m in zip(given, shape(x)[ndim(x) - len(axes):])]
-    if any(high for _, high, _ in padding):
-        x = pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=tuple(padding))
-    x = fourier.fft(x, kind, lengths)
+    x = fourier.fft(zero_filled(x, (*shape(x)[:ndim(x) - len(axes)], *given)), kind, lengths)
     total, forward = prod(lengths), kind in (FftType.FFT, FftType.RFFT)
     if norm != "backward":      # as XLA does it: IFFT and IRFFT divide by the number of elements
         x = (div if forward else mul)(x, scalar(total ** (0.5 if norm == "ortho" else 1), dtype_of(x)))

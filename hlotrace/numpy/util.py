@@ -21,12 +21,9 @@ _PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype
 
 def promotes(*together):
     """Decorator of a function that mixes dtypes and ranks inside: the options `jax_numpy_dtype_promotion` and
-    `jax_numpy_rank_promotion` are for what users mix.
-
-    Args:
-        together: names of the parameters whose dtypes are compared, as the user's option has it; ranks, and
-            the dtypes of the other parameters, are not compared.
-    """
+    `jax_numpy_rank_promotion` are for what users mix.  `together` are names of the parameters whose dtypes
+    are compared, as the user's option has it; ranks, and the dtypes of the other parameters, are not
+    compared."""
     def decorate(fun):
         code = fun.__code__
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]

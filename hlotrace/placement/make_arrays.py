@@ -233,10 +233,7 @@ def _of_process(name: str, sharding: Sharding, local_shape: tuple[int, ...],
 @functools.lru_cache(1024)
 def held_tiles(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[tuple[int, ...], int], ...]:
     """(the numbers of the tiles that this process holds, how many there are) along each dimension.
-
-    Raises:
-        ValueError: where those are no grid: then no array can hold exactly what the process holds.
-    """
+    ValueError where those are no grid: then no array can hold exactly what the process holds."""
     tiles = sharding._tiles(ndim)
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
     if not local.any():

@@ -34,8 +34,8 @@ def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     """
     if _unsaid(sharding):
         return x
-    from .shardings import apply_sharding  # programs that name no sharding need none of those modules
-    return apply_sharding(x, sharding, what)
+    from .shardings import constrained, result_sharding  # programs without shardings need no such modules
+    return constrained([x], [result_sharding(sharding, what)], what)[0]
 
 
 def over_auto_axes(*operands: Any) -> list[Any]:
@@ -50,11 +50,7 @@ def over_auto_axes(*operands: Any) -> list[Any]:
 
 def unreduced_axes(sharding: Any, what: str, *operands: Any) -> frozenset[str]:
     """Over which mesh axes the sum of products or values of the operands is still to be taken in a result
-    that is to have this `out_sharding`.
-
-    Raises:
-        ShardingTypeError: if there are some and no operand is split.
-    """
+    that is to have this `out_sharding`.  ShardingTypeError if there are some and no operand is split."""
     if _unsaid(sharding) or not getattr(getattr(sharding, "spec", sharding), "unreduced", None):
         return frozenset()
     from .shardings import named

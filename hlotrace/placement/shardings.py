@@ -110,12 +110,9 @@ def _in_layout(value: Format) -> Any:
 
 def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: bool = False,
                    laid_out: bool = False) -> list[Any]:
-    """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
-
-    Raises:
-        ValueError: for one that leaves a dimension to the compiler, unless `free`.
-        NotImplementedError: for a Format with a layout of its own, unless `laid_out`.
-    """
+    """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.  ValueError for
+    one that leaves a dimension to the compiler, unless `free`; NotImplementedError for a Format with a layout
+    of its own, unless `laid_out`."""
     given = pytree.flatten_axes(name, treedef, shardings)
     found = {key: as_sharding(s, name, laid_out) for key, s in {id(s): s for s in given}.items()}
     for s in found.values() if not free else ():
@@ -286,11 +283,8 @@ def named(sharding: Any, what: str) -> Any:
 
 
 def result_sharding(sharding: Any, what: str) -> Any:
-    """The NamedSharding that the `out_sharding` of a new value means; None if it says nothing.
-
-    Raises:
-        ValueError: for one over another mesh than that in use.
-    """
+    """The NamedSharding that the `out_sharding` of a new value means; None if it says nothing.  ValueError
+    for one over another mesh than that in use."""
     found, inside = named(sharding, what), get_abstract_mesh()
     if found is None or not (found.mesh.explicit_axes or inside.explicit_axes):
         return None
@@ -298,11 +292,6 @@ def result_sharding(sharding: Any, what: str) -> Any:
         raise ValueError(f"{what}: Context mesh {inside} should match the mesh of out_sharding, "
                          f"{found.mesh.abstract_mesh}: give a PartitionSpec, or enter it by set_mesh")
     return found if found.mesh.explicit_axes else None
-
-
-def apply_sharding(x: Any, sharding: Any, what: str) -> Any:
-    """`with_out_sharding`, for a sharding that is given."""
-    return constrained([x], [result_sharding(sharding, what)], what)[0]
 
 
 def put(x: Any, sharding: Any) -> Any:

@@ -25,11 +25,8 @@ prod = math.prod
 
 
 def warn_of_imaginary_part(value: Any, dtype: np.dtype) -> None:
-    """Warn where a value loses its imaginary part, as it gets another dtype.
-
-    Raises:
-        TypeError: where it is a Python number, which float() refuses too
-    """
+    """Warn where a value loses its imaginary part, as it gets another dtype.  TypeError where it is a Python
+    number, which float() refuses too."""
     if (isinstance(value, int | float) or dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
             or not dtypes.is_complex(aval_of(value).dtype)):
         return
@@ -113,11 +110,7 @@ def is_constant(x: Any) -> bool:
 
 
 def static_int(value: Any, parameter: str, advice: str = "") -> Any:
-    """`value` as an int.
-
-    Raises:
-        TypeError: that names the parameter, for what is none.
-    """
+    """`value` as an int.  TypeError that names the parameter, for what is none."""
     try:
         return operator.index(value)
     except TypeError:
@@ -129,11 +122,7 @@ def static_int(value: Any, parameter: str, advice: str = "") -> Any:
 
 
 def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
-    """`axis` counted from the front.
-
-    Raises:
-        AxisError: a ValueError and an IndexError, if there is no such axis.
-    """
+    """`axis` counted from the front.  AxisError a ValueError and an IndexError, if there is no such axis."""
     if isinstance(axis, Tracer) and axis.concrete() is None:
         raise errors.concrete_needed(axis, f"{name} must be a known int")
     axis = static_int(axis, name, "; functions of two arrays have names of their own, as maximum and add"
@@ -180,11 +169,7 @@ def as_axes(axes: Any) -> tuple[Any, ...]:
 
 
 def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
-    """A tuple of axes counted from the front; None means all.
-
-    Raises:
-        ValueError: for a repeated axis.
-    """
+    """A tuple of axes counted from the front; None means all.  ValueError for a repeated axis."""
     if axes is None:
         return tuple(range(ndim))
     axes = as_axes(axes)
@@ -243,11 +228,7 @@ def kind_of(dtype: Any) -> str:
 
 
 def same_dtype(name: str, *avals: ShapedArray) -> None:
-    """Are all dtypes equal?
-
-    Raises:
-        TypeError: if they are not.
-    """
+    """Are all dtypes equal?  TypeError if they are not."""
     for a in avals:
         if a.dtype != avals[0].dtype:
             raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "

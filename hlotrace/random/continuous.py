@@ -179,10 +179,6 @@ def exponential_of(u):
     return e.neg(e.log1p_p.bind(e.neg(u)))
 
 
-def _gumbel_low(u):
-    return e.neg(e.log(e.neg(e.log(u))))
-
-
 @composite(static=("transform", "low", "shape", "dtype"))
 def _transformed(key, *, transform, low, shape, dtype):
     """`transform` of uniform values in [low, 1)."""
@@ -261,7 +257,8 @@ def is_high(name, mode):
 @composite(static=("shape", "dtype", "high"), name="gumbel")
 def gumbel_values(key, *, shape, dtype, high):
     if not high:
-        return _gumbel_low(uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
+        u = uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype)
+        return e.neg(e.log(e.neg(e.log(u))))
     coarse, fine = two_scales(key, shape, dtype)
     u = e.select(e.ge(coarse, 0.5), coarse, e.add(e.add(coarse, fine), float(_tiny(dtype))))
     return e.neg(e.log(exponential_of(u)))

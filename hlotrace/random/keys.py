@@ -54,11 +54,8 @@ def is_typed(keys):
 
 
 def typed_keys(keys):
-    """Typed keys for keys of either kind; the option `jax_legacy_prng_key` may warn or raise.
-
-    Raises:
-        TypeError: for what is no key.
-    """
+    """Typed keys for keys of either kind; the option `jax_legacy_prng_key` may warn or raise.  TypeError for
+    what is no key."""
     if is_typed(keys):
         return keys
     aval = aval_of(keys) if is_arraylike(keys) and type(keys) is not int else None

@@ -73,11 +73,8 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
 
 
 def integer_dtype(name, dtype):
-    """The canonical dtype of a distribution of counts; None is the default integer.
-
-    Raises:
-        ValueError: unless it is an integer dtype.
-    """
+    """The canonical dtype of a distribution of counts; None is the default integer.  ValueError unless it is
+    an integer dtype."""
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, name)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype.name}: ask for "

@@ -127,15 +127,8 @@ exact_lgamma = version >= (0, 11)
 
 def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""
-    return _make_handler(aval, sharding)
-
-
-if version >= (0, 11):
-    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding._of_jaxlib, True)
-else:
-    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding._of_jaxlib, True, True)  # the last one: _skip_checks
+    unchecked = () if version >= (0, 11) else (True,)
+    return _jax.array_result_handler(aval, sharding._of_jaxlib, True, *unchecked)
 
 
 def transfer_guards(everywhere: bool = False) -> Any:
@@ -275,10 +268,7 @@ def dispatch(loaded: LoadedExecutable, handlers: Sequence[Any], in_avals: Sequen
              out_avals: Sequence[Any], device: Device, sharding: Any) -> Callable[..., list[Buffer]]:
     """A function of buffers and NumPy arrays, of the program's types but not of 64 bits, that runs a program
     on one device.  jaxlib's C++ copies the arrays to the device, in a tenth of the time of `device_put`; it
-    may still read them after the call.
-
-    Raises:
-        JaxRuntimeError: for a buffer that is deleted, or on another device.
+    may still read them after the call.  JaxRuntimeError for a buffer that is deleted, or on another device.
     """
     _set_dispatch_options()
     place, ins, outs = sharding._of_jaxlib, len(in_avals), len(out_avals)

@@ -1,6 +1,7 @@
 """Layout: the order of an array's elements in the memory of a device.  Format: a layout with a sharding."""
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -117,22 +118,17 @@ def _auto() -> Layout:
     return Layout.AUTO
 
 
+@dataclasses.dataclass(frozen=True)
 class Anywhere:
     """In place of a sharding: that which an argument has or the compiler chooses, in a layout or a memory.
 
     It is false, as None is.
     """
-    def __init__(self, layout: Any = Layout.AUTO, kind: str | None = None) -> None:
-        self._layout, self._kind = layout, kind
+    _layout: Any = Layout.AUTO
+    _kind: str | None = None
 
     def __bool__(self) -> bool:
         return False
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Anywhere and (self._layout, self._kind) == (other._layout, other._kind)
-
-    def __hash__(self) -> int:
-        return hash((self._layout, self._kind))
 
 
 @boundaries

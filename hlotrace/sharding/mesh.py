@@ -49,12 +49,8 @@ def _names(kind: str, axis_names: str | Iterable[str]) -> tuple[str, ...]:
 
 def sizes_and_names(kind: str, axis_sizes: Iterable[SupportsIndex],
                     axis_names: str | Iterable[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Both as tuples.
-
-    Raises:
-        TypeError: where they are no tuples, of ints and of strings.
-        ValueError: where their numbers differ, a size is below 1, or a name is used twice or unsafe for XLA.
-    """
+    """Both as tuples.  TypeError where they are no tuples, of ints and of strings; ValueError where their
+    numbers differ, a size is below 1, or a name is used twice or unsafe for XLA."""
     names = _names(kind, axis_names)
     if not isinstance(axis_sizes, collections.abc.Iterable):
         raise TypeError(f"{kind}: axis sizes are a tuple of ints, one for each name, got {axis_sizes!r}; "

@@ -52,11 +52,7 @@ class _Keys:
         return self if math.prod(shape) != self.mask.size else _Keys(self.mask.reshape(shape), self.first)
 
     def use(self, mask: Any, what: str, line: str, said: str) -> None:
-        """Use up those of `mask`; `said` begins the error.
-
-        Raises:
-            KeyReuseError: if one of them is used up.
-        """
+        """Use up those of `mask`; `said` begins the error.  KeyReuseError if one of them is used up."""
         if np.any(self.mask & mask):
             raise KeyReuseError(
                 f"{said}: a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
@@ -205,11 +201,8 @@ def _cond(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | Non
 
 
 def _repeated(what: str, eqn: Eqn, jaxpr: Jaxpr, constants: int, carry: int, line: str) -> Signature:
-    """The signature of a body that runs again and again.
-
-    Raises:
-        KeyReuseError: where the next round finds a key used up.
-    """
+    """The signature of a body that runs again and again.  KeyReuseError where the next round finds a key used
+    up."""
     masks, outs = signature(jaxpr)
     for i, mask in enumerate(masks[:constants + carry]):
         if mask is not None and (i < constants or i in outs[:carry]):

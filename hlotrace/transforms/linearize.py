@@ -72,12 +72,8 @@ class SplitTrace(Trace):
 def linearize_flat(fun: Callable[..., Any], primals: Sequence[Any], nonzero: Sequence[bool],
                    splices: bool = True, scope: str = "") -> tuple[list[Any], Jaxpr, list[bool]]:
     """The linearization of `fun`, which maps flat lists to flat lists, for the primals marked in `nonzero`;
-    its operations are in one more scope.
-
-    Returns:
-        outs, linear program, out_nonzero.  The program maps the nonzero tangents to the nonzero tangents of
-        the outputs; its consts are the residuals.
-    """
+    its operations are in one more scope.  Returns outs, linear program, out_nonzero.  The program maps the
+    nonzero tangents to the nonzero tangents of the outputs; its consts are the residuals."""
     linear = JaxprTrace(state.trace, "linear")
     trace = JVPTrace(state.trace, SplitTrace(state.trace, linear), splices)
     args = [JVPTracer(trace, p, linear.input(aval_of(p).tangent())) if nz else p

@@ -251,8 +251,6 @@ LOCAL_IMPORTS = {
         hlotrace.core.errors: difflib
         hlotrace.core.surface.importing: importlib.util
         hlotrace.core.surface.missing: hlotrace.core.surface.missing_names
-        hlotrace.core.pytrees.pytree: dataclasses
-        hlotrace.core.pytrees.key_paths: inspect
         hlotrace.experimental.array_serialization.serialization: tensorstore
         hlotrace.lax: hlotrace.placement.shardings
         hlotrace.as_jax.pickles: hlotrace.sharding hlotrace.sharding.layout

@@ -96,7 +96,7 @@ EXEMPT = {
     "numpy/arrays/array_api.py:_dtypes": {"device"},
     "numpy/reductions/sets.py:setxor1d": {"assume_unique"},
     "numpy/reductions/sets.py:isin": {"assume_unique"},
-    "numpy/reductions/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
+    "numpy/reductions/histograms.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
     "runtime/binding.py:_fetch": {"aval"},                              # one signature for each version of jaxlib
     "runtime/binding.py:to_dlpack": {"max_version"},
     "runtime/devices/topology.py:_Elsewhere.take": {"leaves"},                  # it raises

@@ -51,6 +51,7 @@ TESTED_BY = {
     "inspection/pages/live_memory.py": "inspection/pages/test_document.py",
     "inspection/pages/stablehlo_rows.py": "inspection/pages/test_document.py",
     "inspection/partitioner_exchanges.py": "inspection/test_sharding_plan.py",
+    "interpreters/registry.py": "extend/test_primitives.py",
     "numpy/elementwise/ufunc_rules.py": "numpy/elementwise/test_ufuncs.py",
     "numpy/factorizations.py": "numpy/test_linalg.py",
     "placement/": "placement/test_shardings.py",

@@ -149,7 +149,7 @@ def index_arrays_of_other_shapes():
     return x[jnp.array([0, 1]), jnp.array([0, 1, 2])]  # <-
 
 
-@mistake(TypeError, "__setitem__", "x: float32[3]", "immutable", advice="x.at[idx].set(y)")
+@mistake(TypeError, "__setitem__", "x: float32[3]", "immutable", "assignment", advice="x.at[idx].set(y)")
 def assignment():
     x = jnp.zeros(3)
     x[0] = 1.0  # <-
@@ -266,11 +266,6 @@ def concrete_index_in_numpy():
 @mistake(IndexError, "jnp.delete", "index 3", "size 3", advice="ints from -3 to 2")
 def delete_past_the_end():
     return jnp.delete(jnp.arange(3), 3)  # <-
-
-
-@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="Clip it", **CHECKED)
-def insert_past_the_end():
-    return jnp.insert(jnp.arange(3), 5, 1)  # <-
 
 
 @mistake(TypeError, "(x: float32[3]).at[1.0].set", "float32", advice="int(i)")

@@ -120,7 +120,7 @@ def bincount_under_jit():
     return f(jnp.array([0, 1, 1]))
 
 
-@mistake(TypeError, "jnp.bincount", "x argument", "float32", advice="integer")
+@mistake(TypeError, "jnp.bincount", "x argument", "float32", ".astype(int)", advice="integer")
 def bincount_of_floats():
     return jnp.bincount(jnp.ones(3))  # <-
 
@@ -375,7 +375,7 @@ def array_of_a_dict():
     return jnp.array({"a": 1})  # <-
 
 
-@mistake(TypeError, "jnp.array", "'a'", "<U1", advice="Number the texts first")
+@mistake(TypeError, "jnp.array", "'a'", "<U1", "str", advice="Number the texts first")
 def array_of_texts():
     return jnp.array(["a", "b"])  # <-
 
@@ -546,7 +546,7 @@ def item_assignment():
     x[0] = 1  # <-
 
 
-@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="ints from -3 to 3", **CHECKED)
+@mistake(IndexError, "jnp.insert", "index 5", "size 3", "Clip it", advice="ints from -3 to 3", **CHECKED)
 def insert_outside():
     return jnp.insert(jnp.arange(3), 5, 1)  # <-
 

@@ -143,12 +143,6 @@ def read_an_unknown_option():
     return jax.config.read("jax_enable_x46")  # <-
 
 
-@mistake(ValueError, "default_device", "1 is not a device", advice="jax.devices()[0]")
-def default_device_as_a_number():
-    with jax.default_device(1):  # <-
-        return jnp.ones(3)
-
-
 @mistake(AttributeError, "'hlotrace.numpy'", "'arrange'", advice="did you mean 'arange'")
 def missing_name():
     return jnp.arrange(3)  # <-

@@ -190,12 +190,6 @@ def axis_from_a_tracer():
     return jax.jit(f)(jnp.ones((2, 3)), 0)
 
 
-@mistake(TypeError, "assignment", "x.at[", advice=".set(")
-def assignment():
-    x = jnp.zeros(3)
-    x[0] = 1.0  # <-
-
-
 @mistake(ValueError, "bool(", "bool[3]", advice="a.any() or a.all()")
 def truth_of_an_array():
     x = jnp.ones(3)

@@ -31,11 +31,8 @@ def _decorated(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
 
 
 def _retyped(what: str, axes: Any, kind: AxisType) -> Mesh | AbstractMesh:
-    """The mesh in use with these axes, all but Manual ones by default, of type `kind`.
-
-    Raises:
-        ValueError: where there is no mesh, or it has no such axes.
-    """
+    """The mesh in use with these axes, all but Manual ones by default, of type `kind`.  ValueError where
+    there is no mesh, or it has no such axes."""
     mesh = get_abstract_mesh()
     chosen = (axes,) if isinstance(axes, str) else tuple(axes or ())
     for axis in chosen:

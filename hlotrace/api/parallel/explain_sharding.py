@@ -55,11 +55,8 @@ def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingPlan]:
 
 
 def plan_of(lowered: Lowered) -> ShardingPlan:
-    """The ShardingPlan of a lowered function.
-
-    Raises:
-        ValueError: for a program of one device, or over devices in no mesh.
-    """
+    """The ShardingPlan of a lowered function.  ValueError for a program of one device, or over devices in no
+    mesh."""
     # users of one device need none of jaxlib's MLIR bindings
     from ...inspection.sharding_plan import sharding_plan
     mesh = getattr(lowered._where, "mesh", None)

@@ -4,6 +4,7 @@ Owns the one pytree registry of the package; everything else about pytrees is in
 """
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,6 @@ def arg_names(fun: Any, nargs: int, kwargs: Iterable[str] = ()) -> tuple[list[st
     by_name: set[str] = set()
     rest, keywords, taken = "args", "kwargs", 0
     try:
-        import inspect
         sig = fun if isinstance(fun, inspect.Signature) else inspect.signature(fun)
         for p in sig.parameters.values():
             if p.kind is p.VAR_POSITIONAL:

@@ -5,6 +5,7 @@ differences into words, this file names what can be done with it.  Neither knows
 """
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
@@ -384,7 +385,6 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
     Left out, they are read off the dataclass: a field made with `tree.static()` (metadata `static=True`) is
     static, every other one a child.  `drop_fields` are neither and take their defaults when rebuilt.
     """
-    import dataclasses
     is_dataclass = isinstance(nodetype, type) and dataclasses.is_dataclass(nodetype)
     fields: Sequence[Any] = dataclasses.fields(cast(Any, nodetype)) if is_dataclass else ()
     if data_fields is None and meta_fields is None:
@@ -417,7 +417,6 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
 
 def static(**kwargs: Any) -> Any:
     """`dataclasses.field(**kwargs)` for a field that `register_dataclass` shall take as static."""
-    import dataclasses
     kwargs["metadata"] = {**(kwargs.get("metadata") or {}), "static": True}
     return dataclasses.field(**kwargs)
 
@@ -470,20 +469,13 @@ class Partial(functools.partial):
         return hash((self.func, len(self.args), frozenset(self.keywords)))
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class _Whole:
     """A callable that functools.partial does not take apart."""
-
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
+    fun: Callable[..., Any]
 
     def __call__(self, /, *args: Any, **kw: Any) -> Any:
         return self.fun(*args, **kw)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Whole) and self.fun == other.fun
-
-    def __hash__(self) -> int:
-        return hash(self.fun)
 
     def __repr__(self) -> str:
         return repr(self.fun)

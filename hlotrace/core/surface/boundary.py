@@ -71,11 +71,8 @@ class HoldsArray(TypeError):
 
 
 def arrays_of(value: Any) -> Any:
-    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.
-
-    Raises:
-        TypeError: where that gives none
-    """
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError where
+    that gives none."""
     if isinstance(value, (list, tuple)):
         return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
     if type(value) is dict:
@@ -139,11 +136,8 @@ _OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float c
 
 def reraise_for_user(error: BaseException, name: str | None = None, args: tuple[Any, ...] = (),
                      kwargs: Mapping[str, Any] | None = None) -> None:
-    """To be called where a function that the user called is about to raise `error` again.
-
-    Args:
-        name: what the user called; None where nothing is to be said of it
-    """
+    """To be called where a function that the user called is about to raise `error` again.  `name` is what the
+    user called; None where nothing is to be said of it."""
     # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
     # to see.
     with contextlib.suppress(Exception):

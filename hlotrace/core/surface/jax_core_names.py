@@ -173,11 +173,8 @@ def valid_jaxtype(x: object) -> bool:
 # --- the current trace
 
 def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
-    """The value behind `value`, converted with `force` unless that is None.
-
-    Raises:
-        ConcretizationTypeError: if it is not known
-    """
+    """The value behind `value`, converted with `force` unless that is None.  ConcretizationTypeError if it is
+    not known."""
     known = tracing.concrete_or_error(value, context)
     return known if force is None else force(known)
 

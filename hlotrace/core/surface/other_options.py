@@ -117,13 +117,9 @@ DEFAULTS = {name: default for table in (MEANS_NOTHING, NOT_DONE) for name, (defa
 
 
 def checked(name: str, value: Any, flag: Callable[[Any], bool]) -> Any:
-    """The value that an option has, of the kind of its default; `flag` reads booleans.
-
-    Raises:
-        KeyError: for an unknown name
-        ValueError: for a value of another kind
-        NotImplementedError: for a value other than the default of an option in NOT_DONE
-    """
+    """The value that an option has, of the kind of its default; `flag` reads booleans.  KeyError for an
+    unknown name; ValueError for a value of another kind; NotImplementedError for a value other than the
+    default of an option in NOT_DONE."""
     default = DEFAULTS[name]
     if type(default) is bool:
         value = flag(value)

@@ -234,10 +234,7 @@ def made(terms: Terms, scope: Scope) -> Size:
 
 def _terms(value: Any, beside: Dimension, compared: str = "") -> Terms | None:
     """The terms of a size beside another one, with which it is `compared` by a sign; None for what is none.
-
-    Raises:
-        ValueError: where they are of two scopes
-    """
+    ValueError where they are of two scopes."""
     if isinstance(value, Dimension):
         if value.scope is not beside.scope:
             doing = "for linear combination"
@@ -254,11 +251,7 @@ def _terms(value: Any, beside: Dimension, compared: str = "") -> Terms | None:
 
 
 def as_size(d: Any) -> Size:
-    """A size that a user gave: an int or a Dimension.
-
-    Raises:
-        TypeError: for another value
-    """
+    """A size that a user gave: an int or a Dimension.  TypeError for another value."""
     return d if type(d) is Dimension else operator.index(d)
 
 

@@ -97,10 +97,6 @@ class COO(_Matrix):
         return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self.cols_sorted,
                    cols_sorted=self.rows_sorted)
 
-    def _sort_indices(self):
-        mat = self._bcoo.sort_indices()
-        return COO((mat.data, *mat.indices.T), shape=self.shape, rows_sorted=True)
-
 
 def _compressed(mat, axis):
     """(data, indices along the other axis, where each row or column begins) of a BCOO in order."""

@@ -379,10 +379,6 @@ def _is_operand(x):
     return isinstance(x, JAXSparse) or hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
 
 
-def _getitem(self, index):
-    return sparsify(lambda x: x[index])(self)
-
-
 def _reshape(self, *args, order="C"):
     """The BCOO with another shape: `bcoo_reshape`."""
     if order != "C":
@@ -403,7 +399,7 @@ for _name, _function in _BINARY.items():
 for _name, _function in dict(__neg__=jnp.negative, __abs__=jnp.abs, __pos__=jnp.positive, sum=jnp.sum,
                              astype=lambda x, *args, **kwargs: x.astype(*args, **kwargs)).items():
     setattr(BCOO, _name, _method(_function, _name))
-BCOO.__getitem__ = BCSR.__getitem__ = _getitem
+BCOO.__getitem__ = BCSR.__getitem__ = lambda self, index: sparsify(lambda x: x[index])(self)
 BCOO.reshape = _reshape
 BCOO.__iter__ = lambda self: (self[i] for i in range(len(self)))
 for _kind in (BCOO, BCSR):

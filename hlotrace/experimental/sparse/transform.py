@@ -43,10 +43,6 @@ class SparsifyValue(NamedTuple):
         return self.is_sparse() and self.indptr_ref is not None
 
 
-def _is_value(x):
-    return isinstance(x, SparsifyValue)
-
-
 class SparsifyEnv:
     """The arrays that SparsifyValues are made of; several may share one."""
 
@@ -117,7 +113,7 @@ def spvalues_to_arrays(spenv, spvalues):
         parts = [x for x in (spenv.data(v), spenv.indices(v), spenv.indptr(v)) if x is not None]
         return (BCOO if v.is_bcoo() else BCSR)(parts, shape=v.shape, indices_sorted=v.indices_sorted,
                                                unique_indices=v.unique_indices)
-    return pytree.tree_map(array, spvalues, is_leaf=_is_value)
+    return pytree.tree_map(array, spvalues, is_leaf=lambda x: isinstance(x, SparsifyValue))
 
 
 def sparsify_raw(f):

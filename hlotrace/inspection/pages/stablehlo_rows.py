@@ -16,11 +16,8 @@ _PATH = re.compile(r'loc\("((?:[^"\\]|\\.)*)"\(')
 
 
 def stablehlo_rows(text, propagate=False):
-    """The Rows of a StableHLO text; with `propagate`, after Shardy's propagation.
-
-    Raises:
-        ValueError: for a text that does not parse, with its line and column, or that Shardy rejects.
-    """
+    """The Rows of a StableHLO text; with `propagate`, after Shardy's propagation.  ValueError for a text that
+    does not parse, with its line and column, or that Shardy rejects."""
     lines, operations = propagated_text.annotated(text, propagate)
     rows, values = [], {}
     parents = []            # what holds the next operation: (its depth in the module, it, number of its row)

@@ -55,33 +55,20 @@ def _unary(function, name, symbol):
     return method
 
 
-def _operator(function, name, symbol):
+def _operator(function, name, symbol, reflected=False):
     def method(self, other):
+        operands = (other, self) if reflected else (self, other)
         try:
             if isinstance(other, _OPERANDS):
-                return function(self, other)
+                return function(*operands)
             if hasattr(other, "__jax_array__"):
-                return function(self, other.__jax_array__())
-            return _foreign(self, other, symbol)
+                other = other.__jax_array__()
+                return function(other, self) if reflected else function(self, other)
+            return _foreign(*operands, symbol)
         except Exception as error:
-            reraise_for_user(error, symbol, (self, other))
+            reraise_for_user(error, symbol, operands)
             raise
     method.__name__ = method.__qualname__ = f"__{name}__"
-    return method
-
-
-def _reflected(function, name, symbol):
-    def method(self, other):
-        try:
-            if isinstance(other, _OPERANDS):
-                return function(other, self)
-            if hasattr(other, "__jax_array__"):
-                return function(other.__jax_array__(), self)
-            return _foreign(other, self, symbol)
-        except Exception as error:
-            reraise_for_user(error, symbol, (other, self))
-            raise
-    method.__name__ = method.__qualname__ = f"__r{name}__"
     return method
 
 
@@ -378,7 +365,7 @@ def install(functions):
     """Give Array its operators, and its methods from `functions`, the names of the package."""
     for name, (function, symbol) in {**_OPERATORS, "matmul": (functions["matmul"], "@")}.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
-        setattr(Array, f"__r{name}__", _reflected(function, name, symbol))
+        setattr(Array, f"__r{name}__", _operator(function, f"r{name}", symbol, True))
     for name, (function, symbol) in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
     for name, (function, symbol) in _UNARY.items():

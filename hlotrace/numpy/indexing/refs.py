@@ -224,11 +224,8 @@ def _viewed(of, how, what):
 
 
 def _reshape(self, *shape):
-    """The elements of a Ref, or of a view of it, in another shape; one size may be -1.
-
-    Raises:
-        ValueError: where the number of elements differs.
-    """
+    """The elements of a Ref, or of a view of it, in another shape; one size may be -1.  ValueError where the
+    number of elements differs."""
     shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return _viewed(self, "reshape", tuple(map(operator.index, shape)))
 
@@ -241,10 +238,7 @@ def _transpose(self, *axes):
 
 def _bitcast(self, dtype):
     """The bits of the elements of a Ref, or of a view of it, as another dtype of the same width.
-
-    Raises:
-        NotImplementedError: for a dtype of another width.
-    """
+    NotImplementedError for a dtype of another width."""
     dtype = dtypes.as_dtype(dtype)
     if dtype.itemsize != self.dtype.itemsize:
         raise NotImplementedError(f"bitcast of {self.dtype.name} to {dtype.name}, which is of another width: "
@@ -317,11 +311,8 @@ def _access(primitive, ref, index, *values):
 
 
 def _check_inside(shape, entries):
-    """Is each static int less than the size of its axis, in an index without arrays?
-
-    Raises:
-        ValueError: where one is not.
-    """
+    """Is each static int less than the size of its axis, in an index without arrays?  ValueError where one is
+    not."""
     sizes = iter(shape)
     found = [(e, next(sizes)) for e in entries if e.kind not in indexing.AXISLESS]
     arrays = [(e.value, size) for e, size in found if e.kind == "array"]

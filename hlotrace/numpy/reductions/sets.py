@@ -55,10 +55,6 @@ def _sorted_rows(a, axis, equal_nan):
     return rows, order, concatenate_p.bind(full((1,), True, dtypes.bool_), differ, dimension=0)
 
 
-def _take_rows(rows, places):
-    return take_along(rows, broadcast_in_dim(places, (*shape_of(places), shape_of(rows)[1]), (0,)), 0)
-
-
 @composite(static=("size",))
 def _unique_parts(rows, order, first, fill_value, size):
     """(values, first indices, inverse, counts) of `size` distinct rows."""
@@ -67,7 +63,7 @@ def _unique_parts(rows, order, first, fill_value, size):
     begin, end = slice_along(starts, 0, 0, size), slice_along(starts, 0, 1, size + 1)
     absent = eq(begin, n)
     begin = select(absent, 0, begin)
-    values = _take_rows(rows, begin)
+    values = take_along(rows, broadcast_in_dim(begin, (size, shape_of(rows)[1]), (0,)), 0)
     if fill_value is not None:
         values = select(broadcast_in_dim(absent, shape_of(values), (0,)), fill_value, values)
     group = sub(cumsum_p.bind(convert(first, index_dtype()), axis=0, reverse=False), 1)

@@ -11,13 +11,13 @@ import string
 
 from ...core.axes import AxisMap, AxisRule
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, scalar, shape_of)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, shape_of)
 from . import shape
 from .elementwise import accumulate, and_p, convert, in_bytes, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, reduce_sum_p, transpose
-from .slicing import pad_p, slice_p
+from .slicing import slice_p, zero_filled
 
 
 @functools.lru_cache(maxsize=4096)
@@ -139,11 +139,8 @@ def _rank(dtype):
 
 @functools.lru_cache(maxsize=1024)
 def product_dtype(a, b, preferred=None, name="dot_general"):
-    """The dtype of a product: the preferred one, else the higher of the two.
-
-    Raises:
-        TypeError: if the preferred one loses bits.
-    """
+    """The dtype of a product: the preferred one, else the higher of the two.  TypeError if the preferred one
+    loses bits."""
     for operand, dtype in (("lhs", a), ("rhs", b)):
         if dtypes.is_extended(dtype):
             raise TypeError(f"{name}: {operand} has dtype {dtypes.short_name(dtype)}, which is not a number")
@@ -268,17 +265,9 @@ def _on_whole_words(ctx, eqn, x, y):
         return None
 
     def padded(*operands):
-        found = dot_general_p.bind(*[_filled(v, shape) for v, shape in zip(operands, wide)], **eqn.params)
+        found = dot_general_p.bind(*map(zero_filled, operands, wide), **eqn.params)
         return slice_p.bind(found, start_indices=(0,) * out.ndim, limit_indices=out.shape, strides=None)
     return ctx.lower_fun(padded, eqn, x, y)
-
-
-def _filled(x, shape):
-    """`x` with zeros after its elements along each axis, up to `shape`."""
-    if shape == shape_of(x):
-        return x
-    config = tuple((0, wide - n, 0) for n, wide in zip(shape_of(x), shape))
-    return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
 
 
 # --- derivatives and batching ---------------------------------------------------------------------

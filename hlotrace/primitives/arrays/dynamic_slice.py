@@ -7,12 +7,11 @@ import functools
 from ...core import errors
 from ...core.axes import AxisMap, inserted
 from ...core.symbolic.dimension import may_be_at_most
-from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, same_dtype, scalar, shape_of)
+from ..common import Primitive, ShapedArray, dtype_of, dtypes, first_operand_jvp, same_dtype, scalar, shape_of
 from .elementwise_rules import if_linear
 from .gather import gather_p, scatter_p
 from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
-from .shape import broadcast_in_dim, full, in_front, instantiate, int_list, types_text
+from .shape import broadcast_in_dim, full, in_front, int_list, linear_jvp, types_text
 from .slicing import concatenate_p
 
 
@@ -113,15 +112,6 @@ def _update_abstract_eval(x, update, *starts):
     return x
 
 
-def _update_jvp(primals, tangents):
-    x, update, *starts = primals
-    out = dynamic_update_slice_p.bind(*primals)
-    if tangents[0] is None and tangents[1] is None:
-        return out, None
-    tx, tu = (instantiate(t, aval_of(p)) for t, p in zip(tangents[:2], (x, update)))
-    return out, dynamic_update_slice_p.bind(tx, tu, *starts)
-
-
 def _update_transpose(ct, x, update, *starts):
     shape = shape_of(update)
     return [if_linear(x, lambda: dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts)),
@@ -145,10 +135,11 @@ def _update_batching(axis, args, dims):
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", abstract_eval=_update_abstract_eval, jvp=_update_jvp, transpose=_update_transpose,
+    "dynamic_update_slice", abstract_eval=_update_abstract_eval, transpose=_update_transpose,
     batching=_update_batching, sharding=_same_places, linear="two",
     alike="dynamic_update_slice operand sharding must be equal to update sharding",
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
         f"stablehlo.dynamic_update_slice {', '.join(names)} : {types_text(eqn)}"))
+dynamic_update_slice_p.jvp = linear_jvp(dynamic_update_slice_p, 2)
 
 

@@ -122,12 +122,6 @@ def nonzero_or_one(x):
     return select(eq(x, 0), 1, x)
 
 
-# --- transpose rules of the linear ones -----------------------------------------------------------
-
-def _mul_transpose(ct, x, y):
-    return [if_linear(x, lambda: mul(ct, y)), if_linear(y, lambda: mul(x, ct))]
-
-
 # --- the table ------------------------------------------------------------------------------------
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g),
@@ -140,7 +134,9 @@ sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, l
                     transpose=lambda ct, x, y: [if_linear(x, lambda: ct), if_linear(y, lambda: neg(ct))],
                     of_bools="x ^ y tells where bools differ", linear="all")
 mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y),
-                    lambda g, o, x, y: mul(x, g), transpose=_mul_transpose, linear="each")
+                    lambda g, o, x, y: mul(x, g), linear="each",
+                    transpose=lambda ct, x, y: [if_linear(x, lambda: mul(ct, y)),
+                                                if_linear(y, lambda: mul(x, ct))])
 
 
 def _quotient(by_zero):

@@ -14,11 +14,7 @@ _CLASSES = {"i": "integer", "u": "integer", "f": "floating", "c": "complexfloati
 
 
 def elementwise_shape(name, avals):
-    """The shape of the result.
-
-    Raises:
-        TypeError: unless all shapes are equal, constants of rank 0 apart.
-    """
+    """The shape of the result.  TypeError unless all shapes are equal, constants of rank 0 apart."""
     shape = ()
     for a in avals:
         if a.ndim:

@@ -79,11 +79,7 @@ def shift(dims: Iterable[int], by: int = 1) -> tuple[int, ...]:
 
 
 def check_dims(op: str, what: str, dims: Sequence[int], bound: int, increasing: bool = True) -> None:
-    """Are `dims` distinct (and increasing) numbers below `bound`?
-
-    Raises:
-        TypeError: if they are not.
-    """
+    """Are `dims` distinct (and increasing) numbers below `bound`?  TypeError if they are not."""
     _check_distinct(op, what, dims, increasing)
     for d in dims:
         if not 0 <= d < bound:
@@ -116,11 +112,8 @@ def _check_distinct(op: str, what: str, dims: Sequence[int], increasing: bool) -
 
 
 def check_index_vectors(op: str, indices: ShapedArray, index_map: Sequence[int], map_name: str) -> None:
-    """Has `indices`, along its last axis, one integer for each entry of `index_map`?
-
-    Raises:
-        TypeError: if it has not.
-    """
+    """Has `indices`, along its last axis, one integer for each entry of `index_map`?  TypeError if it has
+    not."""
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"{op}: indices must have an integer type, got {indices.str_short()}: convert them "
                         "with .astype(int)")
@@ -136,10 +129,7 @@ def check_index_vectors(op: str, indices: ShapedArray, index_map: Sequence[int],
 def check_batching_dims(op: str, x: ShapedArray, indices: ShapedArray, operand_dims: Sequence[int],
                         index_dims: Sequence[int], index_name: str, **others: Sequence[int]) -> None:
     """Do batching dims of operand and indices pair up with equal sizes, and are none among the `others`?
-
-    Raises:
-        TypeError: if they do not.
-    """
+    TypeError if they do not."""
     check_dims(op, "operand_batching_dims", operand_dims, x.ndim)
     for name, dims in others.items():
         if not set(dims).isdisjoint(operand_dims):

@@ -144,10 +144,7 @@ def algorithm_of(precision):
 
 def storage_dtype(element, dtype):
     """The dtype in which an operand of `dtype` is handed to an algorithm that multiplies `element`s.
-
-    Raises:
-        ValueError: for an algorithm of float8 and another dtype, which would lose most of its digits.
-    """
+    ValueError for an algorithm of float8 and another dtype, which would lose most of its digits."""
     if element.startswith("f8") and dtype in dtypes.SMALL_FLOATS:
         return dtype
     if element.startswith("f8"):

@@ -326,16 +326,12 @@ def _wrap_abstract_eval(words, *, impl):
     return ShapedArray(words.shape[:-len(shape)], impl)
 
 
-def _unwrap_abstract_eval(keys):
-    if not isinstance(keys.dtype, KeyDType):
-        raise TypeError(f"random_unwrap must be given PRNG keys, got {keys.str_short(True)}")
-    return words_aval(keys)
-
-
-def _clone_abstract_eval(keys):
-    if not isinstance(keys.dtype, KeyDType):
-        raise TypeError(f"random_clone must be given PRNG keys, got {keys.str_short(True)}")
-    return keys
+def _of_keys(name, result):
+    def abstract_eval(keys):
+        if not isinstance(keys.dtype, KeyDType):
+            raise TypeError(f"{name} must be given PRNG keys, got {keys.str_short(True)}")
+        return result(keys)
+    return abstract_eval
 
 
 def relabelling(name, abstract_eval, own):
@@ -348,8 +344,8 @@ def relabelling(name, abstract_eval, own):
 
 random_wrap_p = relabelling("random_wrap", _wrap_abstract_eval, (1, 0))
 random_wrap_p.shown = lambda eqn: {"impl": eqn.outvars[0].aval.dtype.tag}
-random_unwrap_p = relabelling("random_unwrap", _unwrap_abstract_eval, (0, 1))
-random_clone_p = relabelling("random_clone", _clone_abstract_eval, (0, 0))
+random_unwrap_p = relabelling("random_unwrap", _of_keys("random_unwrap", words_aval), (0, 1))
+random_clone_p = relabelling("random_clone", _of_keys("random_clone", lambda keys: keys), (0, 0))
 
 
 def _threefry_abstract_eval(*avals):

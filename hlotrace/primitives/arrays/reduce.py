@@ -320,11 +320,7 @@ def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
 
 
 def only_operands(primitive, axis, args, dims, **params):
-    """The batching rule of reductions by programs.
-
-    Raises:
-        NotImplementedError: if an initial value is mapped.
-    """
+    """The batching rule of reductions by programs.  NotImplementedError if an initial value is mapped."""
     if any(d is not None for d in dims[len(args) // 2:]):
         raise NotImplementedError(f"{primitive}: vmap over the initial values of a general reduction is not "
                                   "supported; combine the initial value with the result instead")

@@ -456,12 +456,14 @@ def instantiate(tangent, aval):
     return zeros_of(aval.tangent()) if tangent is None else tangent
 
 
-def linear_jvp(primitive):
-    """The jvp rule of a primitive that is linear in all its operands taken together."""
+def linear_jvp(primitive, first=None):
+    """The jvp rule of a primitive that is linear in all its operands, or the first ones, taken together."""
     def jvp(primals, tangents, **params):
-        out = primitive.bind(*primals, **params)
-        filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
-        return out, primitive.bind(*filled, **params)
+        out, moving = primitive.bind(*primals, **params), tangents[:first]
+        if all(t is None for t in moving):
+            return out, None
+        filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, moving)]
+        return out, primitive.bind(*filled, *primals[len(filled):], **params)
     return jvp
 
 

@@ -71,7 +71,7 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     for lo, step, size, n in zip(start_indices, strides, x.shape, shape_of(ct)):
         covered = lo + (n - 1) * step + 1 if n else lo
         config.append((lo, size - covered, step - 1) if n else (lo, size - lo, 0))
-    return [pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))]
+    return [zero_padded(ct, config)]
 
 
 slice_p = structural("slice", _slice_abstract_eval, _slice_lower, _slice_transpose,
@@ -117,7 +117,7 @@ def _pad_lower(ctx, eqn, x, value):
 
 def _pad_transpose(ct, x, value, *, padding_config):
     negative = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
-    unpadded = pad_p.bind(ct, scalar(0, ct.dtype), padding_config=negative)
+    unpadded = zero_padded(ct, negative)
     ct_x = slice_p.bind(unpadded, start_indices=(0,) * len(negative), limit_indices=shape_of(unpadded),
                         strides=tuple(inner + 1 for _, _, inner in padding_config))
     if is_undefined_primal(value):
@@ -134,8 +134,7 @@ def _pad_batching(axis, args, dims, *, padding_config):
     # each example has its own padding value: pad with zeros, and select it where a padded mask is false
     x = in_front(x, axis, dx)
     config = ((0, 0, 0), *padding_config)
-    padded = pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=config)
-    mask = pad_p.bind(full(shape_of(x), True, np.bool_), scalar(False, np.bool_), padding_config=config)
+    padded, mask = zero_padded(x, config), zero_padded(full(shape_of(x), True, np.bool_), config)
     return select_n_p.bind(mask, spread_as(value, padded), padded), 0
 
 
@@ -143,6 +142,17 @@ pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transp
                batching=_pad_batching, structural=True, linear="first",
                axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
 pad_p.jvp = linear_jvp(pad_p)
+
+
+def zero_padded(x, config):
+    """`x` with zeros around and between its elements, (low, high, interior) for each axis."""
+    return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=tuple(config))
+
+
+def zero_filled(x, shape):
+    """`x` cut, or with zeros after its elements, along each axis, to this shape."""
+    config = [(0, wanted - n, 0) for n, wanted in zip(shape_of(x), shape)]
+    return zero_padded(x, config) if any(high for _, high, _ in config) else x
 
 
 def _concatenate_abstract_eval(*xs, dimension):

@@ -11,7 +11,7 @@ from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
 from .reduce import (
     COMPARING, check_reducer, combiner, initial_values, loses_nan, only_operands, reducer_of, region)
 from .shape import Mapped, full, instantiate, int_array, int_list
-from .slicing import pad_p, slice_p
+from .slicing import pad_p, slice_p, zero_padded
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
@@ -56,7 +56,7 @@ WINDOWED = same_axes(**_ALONE)
 
 # --- reductions of one operand --------------------------------------------------------------------
 
-_window_reducers = {}
+REDUCERS = {}       # an elementwise primitive -> the windowed reduction by it
 
 
 def window_reduction(name, combine, select_prim=None, transpose=None):
@@ -85,13 +85,8 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
                                                                         select_prim=select_prim, **params)
 
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
-    _window_reducers[combine] = p
+    REDUCERS[combine] = p
     return p
-
-
-def window_reducer_of(primitive):
-    """The windowed reduction by an elementwise primitive, or None."""
-    return _window_reducers.get(primitive)
 
 
 def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
@@ -108,7 +103,7 @@ def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_di
         low = dilated(w, d) - 1 - lo
         high = dilated(n, b) + dilated(w, d) - 1 - low - dilated(m, s)
         config.append((low, high, s - 1))
-    spread = pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))
+    spread = zero_padded(ct, config)
     ones = (1,) * x.ndim
     return [reduce_window_sum_p.bind(
         spread, window_dimensions=window_dimensions, window_strides=base_dilation, padding=((0, 0),) * x.ndim,

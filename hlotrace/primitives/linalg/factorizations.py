@@ -11,14 +11,14 @@ from ...core.symbolic.dimension import min_dim
 from ..arrays.dynamic_slice import dynamic_slice_p
 from ..arrays.elementwise import add, eq, lt, select, sub
 from ..arrays.shape import Mapped, broadcast_in_dim, full, reshape
-from ..arrays.slicing import pad_p
+from ..arrays.slicing import zero_filled
 from ..common import ShapedArray, aval_of, no_tangent_jvp, scalar, shape_of
 from . import linalg_fallbacks
 from .linalg_fallbacks import counted
 from .shared import (
     INT32, adjoint, batched, block, by_kernels, check_dtypes, check_matrices, check_ranks, checked, conj,
-    eye_like, infos, joined, kernel, lapack, matmul, matrices, place, skew, taken_columns, taken_rows,
-    triangle, vectors)
+    eye_like, infos, joined, kernel, lapack, matmul, matrices, place, skew, taken_rows, transposed, triangle,
+    vectors)
 from .triangular import triangular_solve
 
 # --- lu -------------------------------------------------------------------------------------------
@@ -57,11 +57,9 @@ def _lu_xla(x):
     return kernel("LuDecomposition", (x,), results, config="", api_version=2)
 
 
-def _padded(x, rows, columns):
+def _padded(x, *size):
     """`x` with zeros below and to the right, of this size."""
-    shape = shape_of(x)
-    config = (*((0, 0, 0),) * (len(shape) - 2), (0, rows - shape[-2], 0), (0, columns - shape[-1], 0))
-    return pad_p.bind(x, full((), 0, x.dtype), padding_config=config)
+    return zero_filled(x, (*shape_of(x)[:-2], *size))
 
 
 def _lu_jvp(primals, tangents):
@@ -287,7 +285,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     (x,), (dx,) = primals, tangents
     q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
     if pivoting:
-        dx = taken_columns(dx, order[0])
+        dx = transposed(taken_rows(transposed(dx), order[0]))
     m, n = shape_of(x)[-2:]
     k = min_dim(m, n)
     thin, square = block(q, cols=(0, k)), block(r, (0, k), (0, k))

@@ -18,7 +18,7 @@ from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
 from ..arrays.precision import Precision
 from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
-from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_along, slice_p
+from ..arrays.slicing import concatenate_p, iota_p, slice_along, slice_p, zero_padded
 from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, same_dtype, shape_of
 
 if TYPE_CHECKING:
@@ -34,11 +34,7 @@ PREFIXES: dict[Any, str] = {dtypes.float32: "s", dtypes.float64: "d",
 # --- checks ---------------------------------------------------------------------------------------
 
 def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
-    """Have all one dtype, of one of the kinds?
-
-    Raises:
-        TypeError: if they have not.
-    """
+    """Have all one dtype, of one of the kinds?  TypeError if they have not."""
     for i, a in enumerate(avals):
         if kind_of(a.dtype) not in kinds:
             taken = " and ".join(dtype.name for dtype in PREFIXES if kind_of(dtype) in kinds)
@@ -49,10 +45,7 @@ def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
 
 def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
     """Have the avals, each beside how many axes one of its batch has, equal batch axes before these?
-
-    Raises:
-        TypeError: if they have not.
-    """
+    TypeError if they have not."""
     for i, (a, own) in enumerate(pairs):
         if a.ndim < own:
             raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it "
@@ -66,11 +59,7 @@ def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
 
 
 def check_square(name: str, x: ShapedArray) -> None:
-    """Is `x` a batch of square matrices?
-
-    Raises:
-        ShapeError: if it is not.
-    """
+    """Is `x` a batch of square matrices?  ShapeError if it is not."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
 
@@ -219,7 +208,7 @@ def shifted(x: Any, by: int, axis: int = -1) -> Any:
     """`x` moved along an axis by so many places, with zeros where nothing comes from."""
     config = [(0, 0, 0)] * ndim_of(x)
     config[axis] = (by, -by, 0)
-    return pad_p.bind(x, full((), 0, dtype_of(x)), padding_config=tuple(config)) if by else x
+    return zero_padded(x, config) if by else x
 
 
 def joined(parts: Iterable[Any], axis: int = -1) -> Any:
@@ -237,10 +226,6 @@ def taken_rows(x: Any, order: Any) -> Any:
     return gather_p.bind(x, broadcast_in_dim(order, (*shape_of(order), 1), tuple(range(n - 1))),
                          dimension_numbers=numbers, slice_sizes=(*(1,) * (n - 1), shape_of(x)[-1]),
                          fill_value=None, mode=PROMISE, indices_are_sorted=False, unique_indices=True)
-
-
-def taken_columns(x: Any, order: Any) -> Any:
-    return transposed(taken_rows(transposed(x), order))
 
 
 def hermitian(x: Any, lower: bool = True) -> Any:

@@ -8,7 +8,7 @@ from ..arrays.elementwise import add, and_p, convert, ge, le, lt, maximum, minim
 from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import CLIP, GatherDimensionNumbers
 from ..arrays.reduce import reduce_max_p, reduce_or_p
-from ..arrays.shape import broadcast_in_dim, in_front, instantiate, move_axis, reshape, zeros_of
+from ..arrays.shape import broadcast_in_dim, in_front, linear_jvp, move_axis, reshape, zeros_of
 from ..common import Primitive, aval_of, is_undefined_primal, shape_of
 from .collectives import all_gather_p, all_to_all_p, groups_text
 
@@ -63,19 +63,6 @@ def _lower(ctx, eqn, *names):
                     f"{eqn.outvars[0].aval.mlir}")
 
 
-def _lower_gathering(ctx, eqn, *names):
-    return ctx.lower_fun(lambda *xs: by_gathering(*xs, **eqn.params), eqn, *names)
-
-
-def _jvp(primals, tangents, **params):
-    operand, output, *indices = primals
-    out = ragged_all_to_all_p.bind(*primals, **params)
-    if tangents[0] is None and tangents[1] is None:
-        return out, None
-    moved = [instantiate(t, aval_of(x)) for t, x in zip(tangents, (operand, output))]
-    return out, ragged_all_to_all_p.bind(*moved, *indices, **params)
-
-
 def _transpose(ct, operand, output, *indices, **params):
     """Slices go back to where they came from; what was written over has no cotangent."""
     starts, sizes, places, received = indices
@@ -112,6 +99,9 @@ def _batching(axis, args, dims, *, axes, size, groups):
 
 
 ragged_all_to_all_p = Primitive(
-    "ragged_all_to_all", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, batching=_batching,
-    lower={"cpu": _lower_gathering, None: _lower}, axis_names=lambda params: params["axes"], makes_nan=False,
+    "ragged_all_to_all", abstract_eval=_abstract_eval, transpose=_transpose, batching=_batching,
+    lower={"cpu": lambda ctx, eqn, *names: ctx.lower_fun(
+        lambda *xs: by_gathering(*xs, **eqn.params), eqn, *names), None: _lower},
+    axis_names=lambda params: params["axes"], makes_nan=False,
     shown=lambda eqn: {"axis_index_groups": eqn.params["groups"], "axis_name": eqn.params["axes"]})
+ragged_all_to_all_p.jvp = linear_jvp(ragged_all_to_all_p, 2)

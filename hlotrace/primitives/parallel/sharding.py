@@ -2,6 +2,8 @@
 sharding of before.  inspect_sharding: the sharding, reported when compiled.  layout_constraint: the layout in
 each device's memory from here on.
 """
+from dataclasses import dataclass
+
 from ...core.avals import Space
 from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
@@ -231,18 +233,11 @@ class Operand:
         return "that of the operand"
 
 
+@dataclass(unsafe_hash=True, slots=True, repr=False)
 class InMemory:
     """In place of a sharding: as it is, in a kind of the devices' memory."""
-    __slots__ = ("_kind", "space")
-
-    def __init__(self, kind, space=None):
-        self._kind, self.space = kind, space
-
-    def __eq__(self, other):
-        return type(other) is InMemory and (self._kind, self.space) == (other._kind, other.space)
-
-    def __hash__(self):
-        return hash(self._kind)
+    _kind: str | None
+    space: Space | None = None
 
     def __repr__(self):
         return f"in {self._kind} memory"

@@ -151,11 +151,8 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
 
 def _saving(branches, n):
     """Branches that save, behind n results, what each needs later: in slots that they share where types
-    agree, with zeros in those that one leaves.
-
-    Returns:
-        branches with all slots, for each branch the numbers of its own slots, types of all slots.
-    """
+    agree, with zeros in those that one leaves.  Returns branches with all slots, for each branch the numbers
+    of its own slots, types of all slots."""
     slots, owned = [], []
     for b in branches:
         own = []
@@ -231,10 +228,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
 
 def _only_told(why, where, jaxprs):
     """Refuse programs with effects that must not happen for an element whose turn it is not.
-
-    Raises:
-        NotImplementedError: where there is such an effect.
-    """
+    NotImplementedError where there is such an effect."""
     for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.batchable):
         raise NotImplementedError(
             f"{'IO' if type(effect) is IO else 'Side'} effect not supported in {where}: vmap of {why}, also "

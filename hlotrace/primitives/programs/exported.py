@@ -82,11 +82,8 @@ def _for_platforms(program, platforms, texts):
 
 def lower_for_platforms(program, where, platforms, lower):
     """What `lower(program, where, platform)`, a Lowered, is for platforms: of several, that of a program with
-    one more argument, the first, the position of the platform it runs on; its text says so.
-
-    Args:
-        where: a Partition, or anything else for one device.
-    """
+    one more argument, the first, the position of the platform it runs on; its text says so.  `where` is a
+    Partition, or anything else for one device."""
     found, *others = [lower(program, where, platform) for platform in platforms]
     if not others:
         return found

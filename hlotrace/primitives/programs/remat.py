@@ -75,14 +75,9 @@ def _has_vjp_rule(primitive):
     return primitive is custom_vjp_call_p
 
 
-def _runs_eagerly(primitive):
+def _eager_alone(primitive):
     """Does it run eagerly, and cannot be compiled?"""
     return primitive.lower is None and primitive.impl_rule is not None
-
-
-def _eager_alone(jaxpr):
-    """Does it hold what cannot be compiled?  Then it runs step by step."""
-    return _any(jaxpr, _runs_eagerly)
 
 
 @programs.cached
@@ -130,7 +125,7 @@ def _barred(jaxpr, held):
 
 def _called(jaxpr, operands, held=()):
     """The results of a program as one call, behind a barrier of what is held; step by step if it must."""
-    if _eager_alone(jaxpr):
+    if _any(jaxpr, _eager_alone):
         return eval_jaxpr(jaxpr, (), *operands)
     return jit_p.bind(*operands, jaxpr=_barred(jaxpr, held), donated=())
 

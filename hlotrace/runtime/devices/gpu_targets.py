@@ -19,10 +19,7 @@ _DRIVER, _CUDNN = "13.0.0", (9, 10, 0)
 
 def topology_options(name: str, chip: Chip, plugin: Plugin) -> dict[str, Any]:
     """What the CUDA plugin takes for a topology by name: "h100" (one), "h100:8", "h100:2x8" (hosts x GPUs).
-
-    Raises:
-        ValueError: for another form.
-    """
+    ValueError for another form."""
     form = re.fullmatch(r"[^:]+(?::(?:([1-9]\d*)x)?([1-9]\d*))?", name)
     if form is None:
         raise ValueError(f"get_topology_desc: {name!r} is no topology of {chip.name}: say \"{chip.name}:8\" "

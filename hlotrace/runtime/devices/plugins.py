@@ -160,10 +160,7 @@ def said_options() -> dict[str, Any]:
 
 def make_client(plugin: Plugin, world: Any = None) -> binding.Client:
     """A client of a plugin; `world` is this process's place among several (runtime/processes/membership.py).
-
-    Raises:
-        RuntimeError: that says which file failed, and how.
-    """
+    RuntimeError that says which file failed, and how."""
     options = {**(gpu_options() if plugin.platform == "cuda" else {}), **said_options()}
     platform, path, _ = plugin
     try:

@@ -108,11 +108,8 @@ def _boxes(sharding: Sharding, shape: Sequence[int]) -> dict:
 
 
 def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl | None:
-    """The array over the same memory as `sharding` says, or None where something must move.
-
-    Raises:
-        ValueError: where it does not divide evenly.
-    """
+    """The array over the same memory as `sharding` says, or None where something must move.  ValueError where
+    it does not divide evenly."""
     x.check_alive()
     old = x._buf._sharding._own
     if old is sharding or old == sharding:

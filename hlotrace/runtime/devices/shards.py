@@ -124,11 +124,8 @@ def held(x: Any) -> list[np.ndarray]:
 
 
 def gathered(x: Any) -> np.ndarray:
-    """The whole of an array over several devices, as NumPy.
-
-    Raises:
-        RuntimeError: where other processes hold parts that this one does not.
-    """
+    """The whole of an array over several devices, as NumPy.  RuntimeError where other processes hold parts
+    that this one does not."""
     sharding, aval = x.sharding, physical(x.aval)
     if not is_held(x):
         raise RuntimeError(

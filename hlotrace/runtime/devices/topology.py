@@ -28,12 +28,8 @@ _memory: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[Any, Any]:
-    """jaxlib's description of a topology and its devices, which only compile.
-
-    Raises:
-        NotImplementedError: where no plugin of the platform is installed.
-        ValueError: where the platform has no such topology.
-    """
+    """jaxlib's description of a topology and its devices, which only compile.  NotImplementedError where no
+    plugin of the platform is installed; ValueError where the platform has no such topology."""
     if several := re.fullmatch(r"([1-9]\d*)x([A-Za-z].*)", name):
         slices, of = several.groups()
         if "num_slices" in options:
@@ -139,11 +135,8 @@ class SpmdExecutable(_Elsewhere, spmd.SpmdExecutable):
 
 def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
                     options: Any) -> executable.Executable:
-    """An executable, which cannot run here, of a Lowered program.
-
-    Raises:
-        JaxRuntimeError: for one where a chip's memory is too small.
-    """
+    """An executable, which cannot run here, of a Lowered program.  JaxRuntimeError for one where a chip's
+    memory is too small."""
     start = time.perf_counter()
     text, _kept_alive = partitioners.filled(lowered, devices[0])
     text = in_range(text) if binding.sums_slice_starts else text

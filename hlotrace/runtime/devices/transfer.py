@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
 
 def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
-    """The array as `sharding` says.
-
-    Raises:
-        ValueError: where it does not divide evenly, and where other processes hold parts of it and devices
-            change.
-    """
+    """The array as `sharding` says.  ValueError where it does not divide evenly, and where other processes
+    hold parts of it and devices change."""
     moved = _moved(x, sharding, committed)
     aval = sharding.put(moved.aval)
     return moved if moved.aval is aval else array_impl.ArrayImpl(aval, moved._buf, moved._committed)

@@ -33,17 +33,21 @@ def _use() -> None:
 
 
 @contextlib.contextmanager
-def _on_this_thread(**values: Any) -> Iterator[None]:
-    """jaxlib's guards on this thread, set until the block ends."""
-    guards = binding.transfer_guards()
-    saved = {name: getattr(guards, name) for name in values}
+def _set(target: Any, **values: Any) -> Iterator[None]:
+    """Attributes of an object, set until the block ends."""
+    saved = {name: getattr(target, name, None) for name in values}
     try:
         for name, value in values.items():
-            setattr(guards, name, value)
+            setattr(target, name, value)
         yield
     finally:
         for name, value in saved.items():
-            setattr(guards, name, value)
+            setattr(target, name, value)
+
+
+def _on_this_thread(**values: Any) -> contextlib.AbstractContextManager[None]:
+    """jaxlib's guards on this thread, set until the block ends."""
+    return _set(binding.transfer_guards(), **values)
 
 
 def _context(name: str, option: str, directions: Sequence[str], doc: str) -> Callable[[str],
@@ -93,20 +97,15 @@ def _all_everywhere(level: str | None) -> None:
         config.update(_option(direction), level)
 
 
-def _guard_garbage(level: str | None, everywhere: bool = True) -> None:
-    binding.transfer_guards(everywhere).garbage_collect_array = binding.garbage_level(level)
+def _guard_garbage(level: str | None) -> None:
+    binding.transfer_guards(everywhere=True).garbage_collect_array = binding.garbage_level(level)
 
 
 @contextlib.contextmanager
 def _guarded_garbage(level: str | None) -> Iterator[None]:
-    guards = binding.transfer_guards()
-    saved = guards.garbage_collect_array
-    with override("jax_array_garbage_collection_guard", level):
-        _guard_garbage(level, everywhere=False)
-        try:
-            yield
-        finally:
-            guards.garbage_collect_array = saved
+    with override("jax_array_garbage_collection_guard", level), _on_this_thread(
+            garbage_collect_array=binding.garbage_level(level)):
+        yield
 
 
 def array_garbage_collection_guard(level: str | None) -> contextlib.AbstractContextManager[None]:
@@ -173,12 +172,8 @@ for _name, _level in {
 
 @contextlib.contextmanager
 def _putting() -> Iterator[None]:
-    saved, _asked.put = getattr(_asked, "put", False), True
-    try:
-        with _on_this_thread(explicit_device_put=True):
-            yield
-    finally:
-        _asked.put = saved
+    with _set(_asked, put=True), _on_this_thread(explicit_device_put=True):
+        yield
 
 
 def putting() -> contextlib.AbstractContextManager[None]:
@@ -186,18 +181,9 @@ def putting() -> contextlib.AbstractContextManager[None]:
     return _putting() if used else _nothing
 
 
-@contextlib.contextmanager
-def _computing() -> Iterator[None]:
-    saved, _asked.computed = getattr(_asked, "computed", False), True
-    try:
-        yield
-    finally:
-        _asked.computed = saved
-
-
 def computing() -> contextlib.AbstractContextManager[None]:
     """Context of what a compiled program does: devices may exchange, as they do in one."""
-    return _computing() if used else _nothing
+    return _set(_asked, computed=True) if used else _nothing
 
 
 def getting() -> contextlib.AbstractContextManager[None]:

@@ -276,11 +276,8 @@ def _make_room(where: str, limit: int, written: int) -> None:
 
 
 def evict(where: str, limit: int) -> int:
-    """Remove what was used longest ago until the programs take no more than `limit` bytes.
-
-    Returns:
-        How many bytes they take.
-    """
+    """Remove what was used longest ago until the programs take no more than `limit` bytes.  Returns how many
+    bytes they take."""
     found = entries(where)
     taken = sum(size for _, size, _ in found)
     for _, size, path in found:

@@ -156,11 +156,7 @@ class Executable:
 
     def run_operands(self, *operands: Any) -> list[binding.Buffer]:
         """Run a program that has `execute`, of arrays or their buffers that are where it runs, NumPy arrays
-        and numbers.
-
-        Raises:
-            JaxRuntimeError: for an array that is deleted or on another device.
-        """
+        and numbers.  JaxRuntimeError for an array that is deleted or on another device."""
         operands = tuple([x if type(x) is binding.ArrayImpl else array_impl.operand(x) for x in operands])
         if np.ndarray in map(type, operands):
             return self.dispatch()(*operands)
@@ -172,12 +168,9 @@ class Executable:
         return self.execute(buffers).consume_with_handlers(self.handlers)       # type: ignore[misc]
 
     def run_alive(self, *operands: Any) -> list[binding.Buffer]:
-        """As `run`, of buffers that are where it runs, NumPy arrays and numbers.
-
-        Raises:
-            LookupError: for a buffer of which a part is deleted: not every program refuses it by itself.
-            JaxRuntimeError: for memory that is donated and passed a second time.
-        """
+        """As `run`, of buffers that are where it runs, NumPy arrays and numbers.  LookupError for a buffer of
+        which a part is deleted: not every program refuses it by itself; JaxRuntimeError for memory that is
+        donated and passed a second time."""
         buffers = []
         for i, x in enumerate(operands):
             if type(x) is not binding.ArrayImpl:

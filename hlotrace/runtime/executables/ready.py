@@ -28,11 +28,8 @@ class Ready(NamedTuple):
 
 def look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
     """Add to `types` what decides the types of leaves that may be arrays or None, under the same options.
-
-    Returns:
-        The operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers; None where
-        a leaf is something else: a container, most often.
-    """
+    The result are the operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers;
+    None where a leaf is something else: a container, most often."""
     operands: list[Any] = []
     for x in leaves:
         if type(x) is ArrayImpl:

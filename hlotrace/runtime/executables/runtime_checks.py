@@ -100,10 +100,7 @@ def _held(value: Any, wanted: Sequence[str]) -> list[str]:
 
 def check_value(value: Any, maker: str) -> None:
     """Check a NumPy value that `maker`, which is no program, makes an array of, as results are checked.
-
-    Raises:
-        FloatingPointError: where debug_nans or debug_infs finds in it what it looks for
-    """
+    FloatingPointError where debug_nans or debug_infs finds in it what it looks for."""
     for what in _held(value, float_checks()) if dtypes.is_inexact(value.dtype) else ():
         raise FloatingPointError(f"invalid value ({what}) encountered in {maker}. {_OFF.format(what)}")
 

@@ -107,11 +107,8 @@ class TieredExecutable(Executable):
 
 def compile_elsewhere(texts: Sequence[str], kernels: Sequence[str], device: binding.Device,
                       compiler_options: Mapping[str, Any] | None, directory: str) -> None:
-    """Fill `directory` with the executables of these programs, which call `kernels`.
-
-    Raises:
-        RuntimeError: where that fails, with XLA's words.
-    """
+    """Fill `directory` with the executables of these programs, which call `kernels`.  RuntimeError where that
+    fails, with XLA's words."""
     root = str(Path(__file__).resolve().parents[3])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
            "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": directory,

@@ -92,8 +92,9 @@ def _ask(partitioner: Any, avals: tuple[list[ShapedArray], list[ShapedArray]],
     """The number that represents an application in the text, and the application."""
     if lowered.platform not in _registered:
         given = () if lowered.platform.on_host else (plugins.loaded.get(lowered.platform),)
-        binding._jax.register_custom_call_partitioner("hlotrace_partitioning", _propagate, _partition, _infer,
-                                                      True, *given)
+        binding._jax.register_custom_call_partitioner(      # a result is split as its operand is
+            "hlotrace_partitioning", lambda sharding, *_: sharding, _partition,
+            lambda shapes, shardings, *_: shardings[0], True, *given)
         _registered.add(lowered.platform)
     number, operation = next(_numbers), _Operation(partitioner, avals, lowered)
     _asked[number] = operation
@@ -105,11 +106,3 @@ def _partition(*args: Any) -> tuple[bytes, list[Any], Any]:
         return _asked[int(args[-1])].partition(*args)
     except BaseException as error:
         raise callback_guard.carried(error) from None
-
-
-def _propagate(sharding: Any, *_: Any) -> Any:
-    return sharding
-
-
-def _infer(_shapes: Any, shardings: Sequence[Any], *_: Any) -> Any:
-    return shardings[0]

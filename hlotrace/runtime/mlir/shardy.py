@@ -60,10 +60,7 @@ _EXCHANGES = ("sdy.all_gather", "sdy.all_to_all")
 
 def main_specs(text: str, collectives: bool = True) -> MainSpecs:
     """The MainSpecs of a text; without `collectives` nothing is said of those, which takes less time.
-
-    Raises:
-        ValueError: for one that does not parse, that has no @main, or that Shardy rejects.
-    """
+    ValueError for one that does not parse, that has no @main, or that Shardy rejects."""
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
     propagation = PROPAGATION if " call @" in text else _WITHOUT_CALLS
     module = passed(text, f"cse,{propagation},{_INSERT if collectives else _SETTLED}")

@@ -243,11 +243,7 @@ class World:
         _end(why, self.process_id, self.num_processes)
 
     def leave(self) -> None:
-        """Wait until all processes are done, then disconnect.
-
-        Raises:
-            RuntimeError: when one does not come.
-        """
+        """Wait until all processes are done, then disconnect.  RuntimeError when one does not come."""
         self._say(f"{consistency_checks.NEWS}leaving/", consistency_checks.counts(self))
         try:
             self.client.wait_at_barrier("hlotrace/leave", self.leave_seconds * 1000)

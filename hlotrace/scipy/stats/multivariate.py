@@ -12,11 +12,8 @@ from .distributions import log_poisson
 
 
 def _promoted(name, *args):
-    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.
-
-    Raises:
-        TypeError: for complex ones.
-    """
+    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.  TypeError for
+    complex ones."""
     check_arraylike(name, *args)
     args = promote_dtypes_inexact(*args)
     dtype = jnp.result_type(*args)
