@@ -384,14 +384,14 @@ def install(functions):
     for name, (function, symbol) in _UNARY.items():
         setattr(Array, f"__{name}__", _unary(function, name, symbol))
     for name in _METHODS:
-        setattr(Array, name, boundary(functions[name], f"Array.{name}"))
+        setattr(Array, name, boundary(functions[name], f"Array.{name}", recalled=True))
     for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view,
                    byteswap, compress, conj, transpose):
-        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}"))
+        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}", recalled=True))
     Array.__iter__ = boundary(__iter__, "")     # its errors say all
     Array.__getitem__ = boundary(indexing.getitem, "[]")
-    Array.reshape = boundary(reshape_method, "Array.reshape")
-    Array.flatten = boundary(functions["ravel"], "Array.flatten")
+    Array.reshape = boundary(reshape_method, "Array.reshape", recalled=True)
+    Array.flatten = boundary(functions["ravel"], "Array.flatten", recalled=True)
     Array.conjugate, Array.clone = conj, copy
     Array.at = property(_IndexUpdateHelper,
                         doc="x.at[idx].set(y) and its kin: updated copies of the array.")
