@@ -25,7 +25,7 @@ from .executables.ready import PLAIN, Ready, add_static
 _known = LRUCache(8192)
 _made = LRUCache()      # function -> how many of its calls are known
 _vain = LRUCache()      # function -> how many are not, if none is
-_MOST = 64              # of one function: its static values may differ each time
+_MOST = 256     # of one function: its static values may differ each time
 _TRIES = 3              # programs are compiled in the first
 _SEQUENCES = list, tuple
 _QUICKLY_COPIED = 1 << 20    # bytes
@@ -77,8 +77,12 @@ def _look_closer(x: Any, parts: list[Any], buffers: list[Any]) -> bool:
         buffers.append(x._buf)
     elif kind is float:
         parts += kind, x or repr(x)     # -0.0 equals 0.0
-    elif kind in PLAIN:
+    elif kind in PLAIN or x is ...:
         parts += kind, x
+    elif kind is slice:
+        parts.append(kind)
+        return (_look_closer(x.start, parts, buffers) and _look_closer(x.stop, parts, buffers)
+                and _look_closer(x.step, parts, buffers))
     elif kind in _SEQUENCES:
         if kind is tuple and PLAIN.issuperset(map(type, x)):
             add_static(parts, x)

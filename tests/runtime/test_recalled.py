@@ -8,7 +8,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 
 x = jnp.arange(12.0).reshape(3, 4) - 5
-y, square, key = x[::-1] * 3, jnp.arange(9.0).reshape(3, 3), jax.random.key(0)
+y, square, index = x[::-1] * 3, jnp.arange(9.0).reshape(3, 3), jnp.array([2, 0])
 WARM = 4        # calls: one compiles, one is watched
 
 
@@ -38,6 +38,10 @@ RECALLED = {
     "a list of arrays": (lambda a, b: jnp.concatenate([a, b], 1), lambda a, b: np.concatenate([a, b], 1)),
     "a dtype": (lambda a, b: a.astype(jnp.int32), lambda a, b: a.astype(np.int32)),
     "sort": (lambda a, b: jnp.sort(b, axis=0), lambda a, b: np.sort(b, axis=0)),
+    "slices": (lambda a, b: a[:2, None, 1:-1], lambda a, b: a[:2, None, 1:-1]),
+    "indices": (lambda a, b: a[index], lambda a, b: a[[2, 0]]),
+    "an update": (lambda a, b: a.at[1].set(7.0), lambda a, b: np.where(np.arange(3)[:, None] == 1, 7, a)),
+    "transposed": (lambda a, b: a.T, lambda a, b: a.T),
     "einsum": (lambda a, b: jnp.einsum("ij,kj->ik", a, b), lambda a, b: np.einsum("ij,kj->ik", a, b)),
 }
 
@@ -49,7 +53,7 @@ def test_a_warm_call_runs_its_program_at_once(name):
         function(x, y)
     for a, b in (x, y), (y, x), (x + 1, x), (x, x):
         np.testing.assert_allclose(function(a, b), by_numpy(np.asarray(a), np.asarray(b)), rtol=1e-6)
-    assert calls_of_python(lambda: function(x, y)) <= 16
+    assert calls_of_python(lambda: function(x, y)) <= 20     # 55 to 74 for slices and updates otherwise
 
 
 def test_which_of_two_arguments_is_which_operand():

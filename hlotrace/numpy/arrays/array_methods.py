@@ -15,6 +15,7 @@ from ...primitives.arrays.elementwise import complex_p, convert, imag_p, ne, rea
 from ...primitives.arrays.shape import full, reshape
 from ...primitives.arrays.slicing import concatenate_p, rev_p
 from ...primitives.common import np
+from ...runtime.recalled import recall
 from ..elementwise import arithmetic, ufuncs
 from ..indexing import indexing, selection
 from ..indexing.indexing import apply, get_noting, update
@@ -292,7 +293,7 @@ def _method(operation, effect):
         elif operation == "power":
             result = x ** update(_ones_like(x), index, values, "multiply", **flags)
         else:
-            result = update(x, index, values, operation, **flags)
+            result = recall(update, (x, index, values, operation), flags)
         return with_out_sharding(result, out_sharding, f"x.at[].{operation}")
     method.__name__, method.__qualname__ = operation, f"at[].{operation}"
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
@@ -395,7 +396,7 @@ def install(functions):
     Array.conjugate, Array.clone = conj, copy
     Array.at = property(_IndexUpdateHelper,
                         doc="x.at[idx].set(y) and its kin: updated copies of the array.")
-    Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
+    Array.T = property(boundary(transpose, "Array.T", recalled=True), doc="The array with its axes reversed.")
     Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")
     Array.real = property(lambda self: ufuncs.real(self), doc="The real part.")
     Array.imag = property(lambda self: ufuncs.imag(self), doc="The imaginary part; 0 for real arrays.")
