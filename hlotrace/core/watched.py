@@ -29,6 +29,6 @@ def ran(*what: Any) -> None:
 
 
 def unwatch() -> None:
-    """To be called where a call does what its program does not: reads a value, gives a warning."""
+    """To be called where a call does what its program does not: reads a value or a file, gives a warning."""
     if watched:
         watched.pop(get_ident(), None)

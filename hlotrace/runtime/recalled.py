@@ -1,8 +1,8 @@
 """Calls of library functions outside of jit that ran one program: the next of the same types runs it at once.
 
 Nothing is assumed of a function.  Its second call is watched: where the result is what one program gave for
-arrays among the arguments, and no value was read on the way, no warning given and nothing noted, the types of
-the arrays, the other arguments and `state.trace_key` decide all that it did.
+arrays among the arguments, or a value that Python made, and no array or file was read on the way, no warning
+given and nothing noted, the types of the arrays, the other arguments and `state.trace_key` decide all of it.
 """
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.avals import ShapedArray, physical
 from ..core.caches import LRUCache
 from ..core.config import state
 from ..core.dtypes import python_scalars
 from ..core.surface import boundary
 from ..core.trace import EVAL
 from ..core.watched import ran, watch, watched
-from .array_impl import ArrayImpl, as_array
+from .array_impl import ArrayImpl, as_array, put
+from .devices import client, transfer_guards
 from .executables.ready import PLAIN, Ready, add_static
 
 # (function, trace_key, what tells the arguments apart) -> (Ready, its operands), or how often it was watched
@@ -28,7 +30,7 @@ _vain = LRUCache()      # function -> how many are not, if none is
 _MOST = 256     # of one function: its static values may differ each time
 _TRIES = 3              # programs are compiled in the first
 _SEQUENCES = list, tuple
-_QUICKLY_COPIED = 1 << 20    # bytes
+_QUICKLY_COPIED = 1 << 16    # bytes
 
 
 def recall(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -107,19 +109,30 @@ def _watch(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if len({*map(id, buffers)}) < len(buffers):     # which of them becomes which operand is to be seen
         if len(buffers) > sum([type(x) is ArrayImpl and x.nbytes < _QUICKLY_COPIED for x in args]):
             return function(*args, **kwargs)
-        args = tuple([copy.copy(x) if type(x) is ArrayImpl else x for x in args])
+        with transfer_guards.unasked():
+            args = tuple([copy.copy(x) if type(x) is ArrayImpl else x for x in args])
         buffers = [x._buf for x in args if type(x) is ArrayImpl]
     result, record = watch(function, args, kwargs)
     if record is None:
         return result
     ready, operands, given = record or (None, (), None)
-    found = _origin(ready, operands, buffers) if ready and given is result else None
+    found: Any = None
+    if record and given is result:
+        found = _from_host(operands, result.aval) if ready is None else _origin(ready, operands, buffers)
     _known.keep(key, found or tries + 1)
     if found is not None:
         _made.keep(function, made + 1)
     elif not made and tries + 1 == _TRIES:
         _vain.keep(function, _vain.entries.get(function, 0) + 1)
     return result
+
+
+def _from_host(value: Any, aval: ShapedArray) -> tuple[Ready, list[Any]] | None:
+    """What `_known` has of a call that copies a value of Python's making to the default device."""
+    if value.nbytes > _QUICKLY_COPIED:
+        return None
+    value, device, held_as = value.copy(), client.default_device(), physical(aval)
+    return Ready(lambda: [put(value, held_as, device)], None, aval, None, False, None), []
 
 
 def _origin(ready: Ready, operands: Sequence[Any],

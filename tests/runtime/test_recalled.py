@@ -35,6 +35,8 @@ RECALLED = {
     "in another order": (lambda a, b: jnp.where(a > 0, b, a), lambda a, b: np.where(a > 0, b, a)),
     "numbers": (lambda a, b: jnp.nan_to_num(a, nan=2.5), lambda a, b: a),
     "numbers alone": (lambda a, b: jnp.linspace(0.0, 1.0, 7), lambda a, b: np.linspace(0, 1, 7)),
+    "made by Python": (lambda a, b: jnp.eye(3, 4), lambda a, b: np.eye(3, 4)),
+    "of the shape of one": (lambda a, b: jnp.ones_like(a), lambda a, b: np.ones_like(a)),
     "a list of arrays": (lambda a, b: jnp.concatenate([a, b], 1), lambda a, b: np.concatenate([a, b], 1)),
     "a dtype": (lambda a, b: a.astype(jnp.int32), lambda a, b: a.astype(np.int32)),
     "sort": (lambda a, b: jnp.sort(b, axis=0), lambda a, b: np.sort(b, axis=0)),
@@ -79,6 +81,13 @@ def test_equal_values_that_are_not_alike_are_told_apart():
         assert jnp.where(x > 0, one, one).dtype == (jnp.bool_ if one is True else jnp.int32)
 
 
+def test_files_are_read_each_time(tmp_path):
+    for n in range(WARM + 1):
+        np.save(tmp_path / "x.npy", np.arange(3) + n)
+        (tmp_path / "x.bytes").write_bytes(bytes([n]))
+        assert jnp.load(str(tmp_path / "x.npy"))[0] == jnp.fromfile(str(tmp_path / "x.bytes"), jnp.uint8)[0] == n
+
+
 def test_each_call_warns():
     for _ in range(WARM + 2):
         with pytest.warns(UserWarning, match="float64"):
@@ -119,4 +128,7 @@ def test_results_are_arrays_of_their_own():
     for _ in range(WARM):
         first, second = jnp.linspace(0.0, 1.0, 5), jnp.linspace(0.0, 1.0, 5)
     first.delete()
+    zeros = [jnp.zeros(3) for _ in range(WARM + 2)]
+    zeros[-1].delete()
+    assert zeros[-2].sum() == jnp.zeros(3).sum() == 0
     assert second[-1] == 1.0 and jnp.linspace(0.0, 1.0, 5)[-1] == 1.0

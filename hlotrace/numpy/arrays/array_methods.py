@@ -377,7 +377,8 @@ class _IndexUpdateHelper:
 
 def install(functions):
     """Give Array its operators, and its methods from `functions`, the names of the package."""
-    for name, (function, symbol) in {**_OPERATORS, "matmul": (functions["matmul"], "@")}.items():
+    matmul = boundary(functions["matmul"], "@", recalled=True)
+    for name, (function, symbol) in {**_OPERATORS, "matmul": (matmul, "@")}.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
         setattr(Array, f"__r{name}__", _reflected(function, name, symbol))
     for name, (function, symbol) in _COMPARISONS.items():

@@ -25,7 +25,7 @@ class Ready(NamedTuple):
     aval: Any                   # of the one result; None where a call takes more than to run the program
     signature: Any              # of that result
     committed: bool             # are the results?
-    executable: Executable
+    executable: Any             # None where a value of the host is copied
 
 
 EQUAL_BUT_NOT_ALIKE = (float, complex, np.generic, tuple, frozenset)      # what they print tells them apart
