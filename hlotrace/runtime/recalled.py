@@ -30,7 +30,7 @@ _vain = LRUCache()      # function -> how many are not, if none is
 _MOST = 256     # of one function: its static values may differ each time
 _TRIES = 3              # programs are compiled in the first
 _SEQUENCES = list, tuple
-_QUICKLY_COPIED = 1 << 16    # bytes
+_QUICKLY_COPIED, _HELD = 1 << 16, 1 << 12       # bytes
 
 
 def recall(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,7 +129,7 @@ def _watch(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def _from_host(value: Any, aval: ShapedArray) -> tuple[Ready, list[Any]] | None:
     """What `_known` has of a call that copies a value of Python's making to the default device."""
-    if value.nbytes > _QUICKLY_COPIED:
+    if value.nbytes > _HELD:
         return None
     value, device, held_as = value.copy(), client.default_device(), physical(aval)
     return Ready(lambda: [put(value, held_as, device)], None, aval, None, False, None), []
