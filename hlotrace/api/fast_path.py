@@ -8,29 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import dtypes
 from ..core.caches import LRUCache
 from ..core.config import state
-from ..core.primitive import Builtin
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
+from ..core.watched import ran, watched
 from ..runtime.array_impl import ArrayImpl
-from ..runtime.executables.ready import Ready, look_at, ready
-from .signatures import EQUAL_BUT_NOT_ALIKE
-
-# types of static values that are alike if equal
-_PLAIN = frozenset({int, str, bool, type(None), Builtin, *map(type, dtypes.SUPPORTED)})
-
-
-def _add_static(parts: list[Any], x: Any) -> None:
-    """Add a static value to the parts of a key, which are equal only for values that are `alike`."""
-    kind = type(x)
-    parts += kind, x
-    if kind is tuple and _PLAIN.issuperset(kinds := [*map(type, x)]):
-        parts += kinds
-    elif kind not in _PLAIN and isinstance(x, EQUAL_BUT_NOT_ALIKE):
-        parts.append(repr(x))
+from ..runtime.executables.ready import PLAIN, Ready, add_static, look_at, ready
 
 
 class FastPath:
@@ -65,12 +50,16 @@ class FastPath:
                     leaves, operands, types = self._flattened(args, kwargs)
                 types.append(state.trace_key)       # as a ContextCache would have it, in fewer steps
                 key = (*types,)
-                (run, handlers, aval, signature, committed, executable), call = self._quick[key]
+                entry, call = self._quick[key]
+                run, handlers, aval, signature, committed, executable = entry
                 if not call.all_kept:
                     operands = call.inputs(operands)
                 found = run(*operands) if handlers is None else run(operands).consume_with_handlers(handlers)
                 if aval is not None:
-                    return ArrayImpl(aval, found[0], committed, signature)
+                    result = ArrayImpl(aval, found[0], committed, signature)
+                    if watched:
+                        ran(entry, operands, result)
+                    return result
                 if call.donated:
                     call.mark_given(leaves)
                 results = executable.wrapped(found, committed)
@@ -91,15 +80,15 @@ class FastPath:
         for i, x in enumerate(args):
             if i not in numbers:
                 leaves.append(x)
-            elif type(x) in _PLAIN:
+            elif type(x) in PLAIN:
                 types += type(x), x
             else:
-                _add_static(types, x)
+                add_static(types, x)
         types.append(len(args))
         for name in sorted(kwargs) if kwargs else ():
             types.append(name)
             if name in names:
-                _add_static(types, kwargs[name])
+                add_static(types, kwargs[name])
             else:
                 leaves.append(kwargs[name])
         return leaves
@@ -108,12 +97,12 @@ class FastPath:
                    kwargs: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """(the leaves of a call, its operands, its types).
 
-        LookupError where there is a value of the user's types, and for containers beside static values.
+        LookupError where there is a value of the user's types.
         """
-        if self._has_statics:
-            raise LookupError
-        leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        types: list[Any] = [in_tree]
+        types: list[Any] = []
+        given = self._without_statics(args, kwargs, types) if self._has_statics else (args, kwargs)
+        leaves, in_tree = pytree.tree_flatten(given)
+        types.append(in_tree)
         operands = look_at(leaves, types)
         if operands is None:
             raise LookupError

@@ -7,9 +7,8 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.errors import did_you_mean
+from ..runtime.executables.ready import EQUAL_BUT_NOT_ALIKE
 
 
 def name_of(fun: Callable[..., Any]) -> str:
@@ -237,6 +236,3 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(alike, a, b))
     return repr(a) == repr(b) if isinstance(a, EQUAL_BUT_NOT_ALIKE) else bool(a == b)
-
-
-EQUAL_BUT_NOT_ALIKE = (float, complex, np.generic, tuple, frozenset)      # what they print tells them apart

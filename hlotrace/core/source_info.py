@@ -13,6 +13,8 @@ import sys
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeAlias
 
+from .watched import unwatch
+
 Source: TypeAlias = tuple[CodeType, int]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -115,6 +117,7 @@ def user_frame() -> Source | None:
 
 def user_stacklevel() -> int:
     """The `stacklevel` with which warnings.warn, called by the caller, points at the user's line."""
+    unwatch()
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and (_internal.get(frame.f_code.co_filename)

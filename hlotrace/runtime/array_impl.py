@@ -19,6 +19,7 @@ from ..core.platforms import PLATFORMS
 from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
 from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, Tracer
+from ..core.watched import ran, unwatch, watched
 from ..sharding.abstract import is_local
 from . import binding, callback_guard
 from .devices import client, placement, shards, transfer_guards
@@ -65,6 +66,7 @@ class ArrayImpl(Array):
 
     def _numpy(self) -> np.ndarray:
         """The value as a read-only NumPy array, fetched once."""
+        unwatch()
         if self._host is not None:
             return self._host
         self.check_alive()
@@ -385,7 +387,10 @@ def from_numpy(value: Any, *, aval: ShapedArray | None = None) -> ArrayImpl:
     """An ArrayImpl from a NumPy value; `aval` gives dtype and weak type."""
     value = np.asarray(value)
     aval = aval_of(value) if aval is None else aval
-    return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
+    made = ArrayImpl(aval, put(value, physical(aval), client.default_device()))
+    if watched:
+        ran(None, value, made)
+    return made
 
 
 def assembled(aval: ShapedArray, sharding: Sharding, buffers: Sequence[binding.Buffer]) -> ArrayImpl:

@@ -16,6 +16,7 @@ from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.jaxpr_trace import JaxprTrace, may_trace
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, Tracer, set_evaluator
+from ..core.watched import ran, watched
 from ..lowering.result_memory import with_memories
 from ..primitives.programs.callbacks import CALLBACKS, checked
 from ..sharding.mesh import set_mesh
@@ -160,11 +161,15 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
             types += params.values()
         types.append(state.trace_key)
         key = (*types,)
-        run, handlers, aval, signature, committed, executable = _ready.entries[key]
+        entry = _ready.entries[key]
+        run, handlers, aval, signature, committed, executable = entry
         found = run(*operands) if handlers is None else run(operands).consume_with_handlers(handlers)
-        if aval is not None:
-            return ArrayImpl(aval, found[0], committed, signature)
-        return executable.wrapped(found, committed)
+        if aval is None:
+            return executable.wrapped(found, committed)
+        result = ArrayImpl(aval, found[0], committed, signature)
+        if watched:
+            ran(entry, operands, result)
+        return result
     except (LookupError, TypeError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params, key)
     return results if primitive.multiple_results else results[0]

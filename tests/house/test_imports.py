@@ -323,6 +323,7 @@ GIVEN_DOWNWARD = {
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":
         "options.leave executable.looked_at progress.monitors boundary.note retraces.log_as_jax",
+    "how a call is found again, which those who run programs know": "boundary.recall",
     "the job that this process has joined": "client.world",
     "a child of `fork`, where nothing of the runtime may be used: what refuses it":
         "client.client client._default client.default_device client._make binding.device_put_shards binding.join "

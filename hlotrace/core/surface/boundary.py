@@ -45,17 +45,23 @@ class UnfilteredStackTrace(Exception):
     folded: TracebackType | None = None
 
 
-def boundary(function: Callable[..., Any], called: str | None = None, method: bool = False) -> Any:
+# (function, its args, its kwargs) -> what it gives; runtime/recalled.py puts its own here
+recall: Any = None
+
+
+def boundary(function: Callable[..., Any], called: str | None = None, method: bool = False,
+             recalled: bool = False) -> Any:
     """`function` as users call it: what it raises is raised by `reraise_for_user`.  A decorator, too.
 
     Args:
         called: the name that users call, such as "jnp.sum"; by default the function's own
         method: is its first argument left out of what is said?
+        recalled: is it a function of arrays?  Then its calls are found again by `recall`.
     """
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return recall(function, args, kwargs) if recalled else function(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:

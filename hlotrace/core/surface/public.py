@@ -77,6 +77,8 @@ def _called(module: str) -> str:
     return "jnp" + inside[5:] + "." if inside.startswith("numpy") else inside and inside + "."
 
 
+# packages of functions of arrays
+_OF_ARRAYS = frozenset(("numpy", "lax", "random", "nn", "scipy", "image"))
 # a function -> its boundary: other names of it give the same object
 _entries: dict[FunctionType, FunctionType] = {}
 
@@ -88,7 +90,8 @@ def entered(value: Any, module: str, name: str) -> Any:
     called = getattr(value, "called", "")
     if not called:
         if value not in _entries:
-            _entries[value] = entry = boundary(value, _called(module) + name)
+            _entries[value] = entry = boundary(value, _called(module) + name,
+                                               recalled=value.__module__.split(".")[1] in _OF_ARRAYS)
             # where pickle finds it; in a process for JAX the module may have its name there already
             entry.__module__ = sys.modules[module].__name__
             entry.__name__ = entry.__qualname__ = name

@@ -15,6 +15,7 @@ from ...primitives.arrays.elementwise import complex_p, convert, imag_p, ne, rea
 from ...primitives.arrays.shape import full, reshape
 from ...primitives.arrays.slicing import concatenate_p, rev_p
 from ...primitives.common import np
+from ...runtime.recalled import recall
 from ..elementwise import arithmetic, ufuncs
 from ..indexing import indexing, selection
 from ..indexing.indexing import apply, get_noting, update
@@ -279,7 +280,7 @@ def _method(operation, effect):
         elif operation == "power":
             result = x ** update(_ones_like(x), index, values, "multiply", **flags)
         else:
-            result = update(x, index, values, operation, **flags)
+            result = recall(update, (x, index, values, operation), flags)
         return with_out_sharding(result, out_sharding, f"x.at[].{operation}")
     method.__name__, method.__qualname__ = operation, f"at[].{operation}"
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
@@ -363,7 +364,8 @@ class _IndexUpdateHelper:
 
 def install(functions):
     """Give Array its operators, and its methods from `functions`, the names of the package."""
-    for name, (function, symbol) in {**_OPERATORS, "matmul": (functions["matmul"], "@")}.items():
+    matmul = boundary(functions["matmul"], "@", recalled=True)
+    for name, (function, symbol) in {**_OPERATORS, "matmul": (matmul, "@")}.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
         setattr(Array, f"__r{name}__", _operator(function, f"r{name}", symbol, True))
     for name, (function, symbol) in _COMPARISONS.items():
@@ -371,18 +373,18 @@ def install(functions):
     for name, (function, symbol) in _UNARY.items():
         setattr(Array, f"__{name}__", _unary(function, name, symbol))
     for name in _METHODS:
-        setattr(Array, name, boundary(functions[name], f"Array.{name}"))
+        setattr(Array, name, boundary(functions[name], f"Array.{name}", recalled=True))
     for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view,
                    byteswap, compress, conj, transpose):
-        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}"))
+        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}", recalled=True))
     Array.__iter__ = boundary(__iter__, "")     # its errors say all
     Array.__getitem__ = boundary(indexing.getitem, "[]")
-    Array.reshape = boundary(reshape_method, "Array.reshape")
-    Array.flatten = boundary(functions["ravel"], "Array.flatten")
+    Array.reshape = boundary(reshape_method, "Array.reshape", recalled=True)
+    Array.flatten = boundary(functions["ravel"], "Array.flatten", recalled=True)
     Array.conjugate, Array.clone = conj, copy
     Array.at = property(_IndexUpdateHelper,
                         doc="x.at[idx].set(y) and its kin: updated copies of the array.")
-    Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
+    Array.T = property(boundary(transpose, "Array.T", recalled=True), doc="The array with its axes reversed.")
     Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")
     Array.real = property(lambda self: ufuncs.real(self), doc="The real part.")
     Array.imag = property(lambda self: ufuncs.imag(self), doc="The imaginary part; 0 for real arrays.")

@@ -15,6 +15,7 @@ from ...core.jaxpr_trace import as_constant
 from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.trace import Tracer
+from ...core.watched import unwatch
 from ...lax import shapes as lax
 from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
@@ -360,6 +361,7 @@ def is_dlpack_dtype(dtype):
 
 def _through_numpy(name, example):
     def make(*args, **kwargs):
+        unwatch()       # a file may have changed
         return asarray(getattr(np, name)(*args, **kwargs))
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""What `numpy.{name}` gives for the same arguments, as an Array; 32-bit where x64 is off.
@@ -413,6 +415,7 @@ def load(file, *args, **kwargs):
     >>> jnp.load(file)
     Array([0, 1, 2], dtype=int32)
     """
+    unwatch()
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
         return found

@@ -31,8 +31,8 @@ def _sizes(name, n, m):
             for v in (n, n if m is None else m)]
 
 
-def _mask(name, n, m, k, compare):
-    """The boolean matrix compare(row + k, column)."""
+def _mask(name, n, m, k, compare, dtype):
+    """The matrix compare(row + k, column), as ones and zeros of a dtype."""
     n, m = _sizes(name, n, m)
     if n < 0 or m < 0:
         raise ValueError(f"{name}: negative sizes are not allowed, got {n} and {m}")
@@ -41,16 +41,9 @@ def _mask(name, n, m, k, compare):
     else:
         k = operator.index(k)
         if not staging() and n * m <= HOST_BYTES:
-            return known_array((np.equal if compare is eq else np.greater_equal)(np.arange(n)[:, None] + k,
-                                                                            np.arange(m)),
-                          ShapedArray((n, m), dtypes.bool_))
-    return compare(*_positions(n, m, k))
-
-
-def _from_mask(mask, dtype):
-    if isinstance(mask, ArrayImpl):
-        return known_array(mask._numpy().astype(dtype), ShapedArray(mask.shape, dtype))
-    return convert(mask, dtype)
+            mask = (np.equal if compare is eq else np.greater_equal)(np.arange(n)[:, None] + k, np.arange(m))
+            return known_array(mask.astype(dtype), ShapedArray((n, m), dtype))
+    return convert(compare(*_positions(n, m, k)), dtype)
 
 
 def eye(N, M=None, k=0, dtype=None, *, device=None):
@@ -69,7 +62,7 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
     """
     dtype = default_dtype(dtype, "eye")
     aval = ShapedArray(tuple(max(0, n) for n in _sizes("eye", N, M)), dtype)
-    return made_on(lambda: _from_mask(_mask("eye", N, M, k, eq), dtype), aval, device, None, "eye")
+    return made_on(lambda: _mask("eye", N, M, k, eq, dtype), aval, device, None, "eye")
 
 
 def identity(n, dtype=None):
@@ -94,8 +87,8 @@ def tri(N, M=None, k=0, dtype=None):
            [1., 1., 1.]], dtype=float32), Array([[1, 1, 0],
            [1, 1, 1]], dtype=int32))
     """
-    return _from_mask(_mask("tri", N, M, k, ge), dtypes.check_user_dtype(dtypes.float32 if dtype is None
-                                                                         else dtype, "tri"))
+    dtype = dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri")
+    return _mask("tri", N, M, k, ge, dtype)
 
 
 def tril(m, k=0):

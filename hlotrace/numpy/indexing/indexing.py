@@ -31,6 +31,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import prod, scalar, shape_of, warn_of_imaginary_part
 from ...runtime.devices import transfer_guards
+from ...runtime.recalled import recall
 from ..util import joint_shape
 from .index_entries import AXISLESS, expand
 
@@ -355,7 +356,7 @@ def getitem(x, index):
         if isinstance(index, Array) and index.aval.ndim == 0 and shape[0] not in (0, 1) and (
                 index.aval.dtype.kind in "iu" and not state.check_bounds):
             return read_window(x, index, plan=_row(shape))
-    return get_noting(x, index)
+    return recall(get_noting, (x, index), {})
 
 
 def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None, wrap=True):

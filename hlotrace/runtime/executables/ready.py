@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core import dtypes
 from ...core.avals import avals_by_type
 from ...core.config import state
+from ...core.primitive import Builtin
 from ..array_impl import ArrayImpl, for_dispatch
 from ..devices import client
 
@@ -23,7 +25,22 @@ class Ready(NamedTuple):
     aval: Any                   # of the one result; None where a call takes more than to run the program
     signature: Any              # of that result
     committed: bool             # are the results?
-    executable: Executable
+    executable: Any             # None where a value of the host is copied
+
+
+EQUAL_BUT_NOT_ALIKE = (float, complex, np.generic, tuple, frozenset)      # what they print tells them apart
+# types of static values that are alike if equal
+PLAIN = frozenset({int, str, bool, type(None), Builtin, *map(type, dtypes.SUPPORTED)})
+
+
+def add_static(parts: list[Any], x: Any) -> None:
+    """Add a static value to the parts of a key, which are equal only for values that are `alike`."""
+    kind = type(x)
+    parts += kind, x
+    if kind is tuple and PLAIN.issuperset(kinds := [*map(type, x)]):
+        parts += kinds
+    elif kind not in PLAIN and isinstance(x, EQUAL_BUT_NOT_ALIKE):
+        parts.append(repr(x))
 
 
 def look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
