@@ -1,4 +1,4 @@
-"""`python -m hlotrace.cache`: the face of `tools/cache.py`."""
+"""`hlotrace cache`: the face of `tools/cache.py`."""
 from .tools.cache import main
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m hlotrace.doctor`: the face of `tools/doctor.py`."""
+"""`hlotrace doctor`: the face of `tools/doctor.py`."""
 from .tools.doctor import main
 
 if __name__ == "__main__":

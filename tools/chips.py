@@ -34,7 +34,7 @@ What is missing is said with the line to type. `make gpu` installs the wheels fo
 ```
 
 JAX's own spelling works too: `get_topology_desc(platform="cuda", target_config=TEXT, topology="1x2x8")`, partitions x hosts x
-GPUs, where TEXT is XLA's `GpuTargetConfigProto`. From the shell, `hlotrace-dump FUNCTION TYPES --platform h100:8` prints any
+GPUs, where TEXT is XLA's `GpuTargetConfigProto`. From the shell, `hlotrace dump FUNCTION TYPES --platform h100:8` prints any
 stage; `--stage ptx` the kernels, with the registers of each, the bytes that it spills, its shared memory and its code.
 
 For GPUs the compiler is XLA's and NVIDIA's, whole: partitioning, fusion, Triton, LLVM, `ptxas`. What it cannot do without the

@@ -443,7 +443,7 @@ def page():
     """The text of docs/differences.md."""
     return "\n\n".join([
         HEADER + "# How hlotrace differs from JAX",
-        "Names, arguments and results are JAX's, apart from what stands here.",
+        "Names, arguments and results are JAX's, apart from what is listed here.",
         "## On purpose", on_purpose(),
         "## What is not done yet, and raises",
         "A parameter is never ignored: it does what it says, or raises NotImplementedError. JAX refuses "

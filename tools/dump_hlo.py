@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs hlotrace-dump from a checkout; see hlotrace/tools/dump_hlo.py."""
+"""Runs hlotrace dump from a checkout; see hlotrace/tools/dump_hlo.py."""
 import sys
 from pathlib import Path
 

@@ -237,7 +237,8 @@ class custom_jvp(_Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.rule is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
+            raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp: "
+                                 f"decorate its rule with @{name}.defjvp")
         args = self._positional(args, kwargs)
         nondiff = [n for n in self.nondiff_argnums if n < len(args)]
         # a tracer that a rule closed over would outlive its trace: it is an operand whose tangent is dropped
@@ -332,7 +333,8 @@ class custom_vjp(_Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp: "
+                                 f"call {name}.defvjp(fwd, bwd) first")
         args = self._positional(args, kwargs)
         fixed = pytree.tree_leaves([args[n:n + 1] for n in self.nondiff_argnums])
         if any([isinstance(x, Tracer) for x in fixed]):

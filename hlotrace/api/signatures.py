@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..core.avals import is_arraylike
 from ..core.errors import did_you_mean
 from ..runtime.executables.ready import EQUAL_BUT_NOT_ALIKE
 
@@ -208,11 +209,13 @@ class Static:
         try:
             self.hash = hash(value)
         except TypeError as error:
+            mend = ("an array is data: pass it as an argument that is not static" if is_arraylike(value) else
+                    "pass a tuple instead of a list, or define __hash__ and __eq__")
             raise NotHashable(
                 "Non-hashable static arguments are not supported. An error occurred while trying to hash an "
                 f"object of type {type(value)}, {value!s:.200}, argument {where!r} of {name}. The error "
-                f"was:\n{type(error).__name__}: {error}\nStatic arguments are part of a cache key: pass a "
-                "tuple instead of a list, or define __hash__ and __eq__.") from None
+                f"was:\n{type(error).__name__}: {error}\nStatic arguments are part of a cache key: "
+                f"{mend}.") from None
 
     def __hash__(self) -> int:
         return self.hash

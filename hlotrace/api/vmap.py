@@ -65,7 +65,9 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise ValueError(f"vmap of {name_of(fun)}: vmap in_axes must be an int, None, or a tuple of "
                              "entries corresponding to the positional arguments passed to the function, but "
-                             f"got {len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
+                             f"got {len(in_axes)=}, {len(args)=}: an argument that is not mapped has None"
+                             + ", and keyword arguments have no entry: they are mapped along axis 0" * bool(
+                                 kwargs))
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if adapters.any_adapted(leaves):
             axis = MappedAxis(axis_size, axis_name, spmd_axis_name)

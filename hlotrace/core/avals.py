@@ -385,7 +385,7 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     # a Ref, whose numbers are not looked at: then it could not be donated
     if hasattr(value, "instead_of_an_array"):
         which = f"argument {name}" if name else "value"
-        return f"{which} is a {value.aval}, not an array. {value.instead_of_an_array}"
+        return f"{which} is a {getattr(value, 'aval', value)}, not an array. {value.instead_of_an_array}"
     where = f"Argument '{value!s:.80}' of type {type(value)}"
     if isinstance(value, (list, tuple)):
         mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."

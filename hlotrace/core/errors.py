@@ -410,7 +410,8 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     return "" if near is None else f"; did you mean {near!r}?"
 
 
-def nearest(name: object, known: Iterable[object]) -> str | None:
-    """The one of the names known that is spelt most alike; None where none is."""
+def nearest(name: object, known: Iterable[object], likeness: float = 0.6) -> str | None:
+    """The one of the names known that is spelt most alike; None where none is alike enough."""
     import difflib
-    return next(iter(difflib.get_close_matches(str(name), [k for k in known if isinstance(k, str)], 1)), None)
+    names = [k for k in known if isinstance(k, str)]
+    return next(iter(difflib.get_close_matches(str(name), names, 1, likeness)), None)

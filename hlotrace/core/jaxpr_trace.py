@@ -97,7 +97,7 @@ def _in_memory(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[
 
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing", "fun")
+    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
     pvary: Primitive
     # sharding/explicit.py gives it: (primitive, avals, params) -> what its typing rule gives, with shardings
@@ -119,7 +119,6 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.name = name
         self.arg_names = arg_names
-        self.fun: Any = None        # what is traced
 
     def debug_info(self) -> DebugInfo | None:
         origin = getattr(self.fun, "origin", None)
@@ -128,6 +127,9 @@ class JaxprTrace(Trace):
     @property
     def what(self) -> str:      # type: ignore[override]
         return self.doing or (f"jit of {self.name}" if self.name else "jit")
+
+    def words(self) -> str:
+        return self.what
 
     def input(self, aval: ShapedArray) -> JaxprTracer:
         var = Var(aval)

@@ -15,6 +15,7 @@ from . import errors
 from .array import Array
 from .avals import ShapedArray
 from .config import inside, state, sync
+from .debug_info import located
 from .jaxpr import Jaxpr, eval_jaxpr
 from .primitive import Primitive
 from .surface.boundary import boundaries
@@ -29,13 +30,14 @@ class Trace:
     Users write theirs with a rule `process_primitive(primitive, args, params)`, which is called under
     evaluation; what is beneath it, `take_current_trace` of `extend.core` gives.
     """
-    __slots__ = ("parent", "alive", "staging", "made", "__weakref__")
+    __slots__ = ("parent", "alive", "staging", "made", "fun", "__weakref__")
     parent: Any         # a Trace; None for that at the bottom
     what = "a transformation"
 
     def __init__(self, *parent: Trace | None) -> None:
         self.parent, = parent or [state.trace]
         self.alive = True
+        self.fun: Any = None        # what is traced
         # {id: (value, its tangent)} of values of HiTypes that belong to it: hitypes.py
         self.made: dict[int, tuple[Any, Any]] | None = None
         # is what is bound written into a program?
@@ -69,12 +71,18 @@ class Trace:
         """A value as the traces of users see it: itself."""
         return x
 
+    def words(self) -> str:
+        """What is tracing, as in "vmap of loss"."""
+        origin = getattr(self.fun, "origin", None)
+        return self.what if origin is None else f"{origin.what} of {origin.name}"
+
     def run(self, function: Callable[..., R], *args: Any, scope: str = "") -> R:
         """`function(*args)` with this as the current trace, which is dead afterwards, in one more scope.
 
         The trace and the scopes outside of it are current again before anything that a Ctrl-C could
         interrupt, as it could a `with`: where nothing encloses this, they would stay.
         """
+        self.fun = function if self.fun is None else self.fun
         saved, scopes = state.trace, state.name_stack
         within = inside(scope) if scope else scopes
         state.trace, state.name_stack = self, within
@@ -204,7 +212,7 @@ class Tracer(Array):
     def under(self) -> str:
         """What is tracing, in words."""
         inner = self.inner()
-        return inner.under() if isinstance(inner, Tracer) else self._trace.what
+        return inner.under() if isinstance(inner, Tracer) else self._trace.words()
 
     def origin(self) -> str:
         """"was computed at <line>" or "is argument <path> of <function>", or an empty string."""
@@ -218,7 +226,10 @@ class Tracer(Array):
 
     def traced_for(self) -> str:
         """"<function> at <line> traced for <transformation>", or an empty string."""
-        return ""
+        inner, origin = self.inner(), getattr(self._trace.fun, "origin", None)
+        if isinstance(inner, Tracer):
+            return inner.traced_for()
+        return "" if origin is None else f"{located(origin.name, origin.code)} traced for {origin.what}"
 
     def _known(self, error: Callable[..., Exception], *args: Any) -> Any:
         value = self.concrete()

@@ -27,7 +27,8 @@ def axis_frame(name):
     for known, size, kind in reversed(state.axis_env):
         if known == name:
             return size, kind
-    listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
+    listed = ", ".join(repr(known) for known, *_ in state.axis_env
+                       if not str(known).startswith("_internal")) or "none"
     raise NameError(f"Found an unbound axis name: {name}. It is an axis neither of an enclosing shard_map or "
                     "pmap nor of a vmap with axis_name; those in scope here: "
                     f"{listed}{did_you_mean(name, [known for known, *_ in state.axis_env])}")

@@ -173,11 +173,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def _vector_norm(x, ord, axes, keepdims):
-    size, over = abs(x), {"axis": axes, "keepdims": keepdims}
+    over = {"axis": axes, "keepdims": keepdims}
     if isinstance(ord, str):
         raise ValueError(f"Invalid order {ord!r} for vector norm: give a number, as 1, 2 or jnp.inf")
     if ord == 2:
         return sqrt(sum(real(x * conj(x)), **over))
+    size = abs(x)
     if ord == 0:
         return sum((x != 0).astype(size.dtype), **over)
     if ord in (np.inf, -np.inf):

@@ -92,11 +92,14 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
     for dim, (size, axes) in enumerate(zip(aval.shape, split)):
         count = math.prod(mesh.shape[name] for name in axes)
         if axes and type(size) is int and size % count:
+            cut = next(((i, a.splits.index(axes)) for i, a in enumerate(avals)
+                        if a.explicit is not None and axes in a.splits), (None, None))
             raise ShardingTypeError(
                 f"{primitive} on sharded dims where out dim ({size}) is not "
                 f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} "
                 f"of the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand "
-                f"to every device along it, as in {_resharded(avals)}, {AUTO}.")
+                f"to every device along it, as in {_resharded(avals, *cut)}, give the function out_sharding= "
+                f"if it has it, as x.at[i].get does, {AUTO}.")
     return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
 
 

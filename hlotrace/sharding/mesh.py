@@ -366,15 +366,16 @@ def only_mesh(like: _Axes) -> Mesh | None:
 
 
 def current_mesh() -> Mesh | AbstractMesh | None:
-    """The mesh entered last on this thread, or None."""
-    return state.meshes[-1][0] if state.meshes else None
+    """The mesh entered last on this thread, or None; one without axes counts as none."""
+    return state.meshes[-1][0] if state.meshes and state.meshes[-1][0].axis_names else None
 
 
 @boundaries
 class set_mesh:
     """Make `mesh` this thread's current mesh, for good or, as a context manager, until the block ends.
 
-    Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices.
+    Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices. With
+    None there is no current mesh.
 
     >>> with jax.set_mesh(jax.make_mesh((2,), ("x",))):
     ...     jax.jit(lambda v: jax.reshard(v, jax.P("x")))(jnp.arange(4)).sharding.spec
@@ -389,8 +390,7 @@ class set_mesh:
             raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh "
                              "outside, or use `with use_abstract_mesh(mesh):`")
         self._saved = dict(meshes=state.meshes, mesh_to_run_on=state.mesh_to_run_on)
-        state.enter(meshes=(*state.meshes, (AbstractMesh((), ()) if mesh is None else mesh, True)),
-                    mesh_to_run_on=mesh)
+        state.enter(meshes=() if mesh is None else (*state.meshes, (mesh, True)), mesh_to_run_on=mesh)
 
     def __enter__(self) -> Self:
         return self

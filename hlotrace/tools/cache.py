@@ -1,4 +1,4 @@
-"""`python -m hlotrace.cache`: list, verify or clear the compiled programs that are kept on disk."""
+"""`hlotrace cache`: list, verify or clear the compiled programs that are kept on disk."""
 import argparse
 import sys
 import time
@@ -61,7 +61,7 @@ def clear(where):
 
 def main(arguments=None):
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m hlotrace.cache", description=__doc__.partition(": ")[2])
+    parser = argparse.ArgumentParser(prog="hlotrace cache", description=__doc__.partition(": ")[2])
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
     for command, text in ((show, "say where they are, and name, size, age and last use of each"),
                           (verify, "compare every checksum; status 1 if a file is damaged"),

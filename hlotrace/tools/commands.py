@@ -1,4 +1,4 @@
-"""`python -m hlotrace`: list the commands, a line each; `hlotrace VERB` runs one."""
+"""`hlotrace`: list the commands, a line each; `hlotrace VERB` runs one."""
 import argparse
 import importlib
 import sys
@@ -7,7 +7,7 @@ import hlotrace
 from hlotrace import tools
 from hlotrace.core.errors import did_you_mean
 
-# verb -> its module in tools/, whose first line is "`what to type by itself`: purpose"
+# verb -> its module in tools/, whose first line is "`hlotrace VERB`: purpose"
 VERBS = {"cache": "cache", "doctor": "doctor", "dump": "dump_hlo", "plan": "plan", "profile": "profile"}
 
 
@@ -27,9 +27,8 @@ def main(arguments=None):
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given and given[0] in VERBS:
         return _module(VERBS[given[0]]).main(given[1:])
-    lines = [f"  {command:<28}{purpose}" for command, purpose in commands()]
-    listing = "\n".join([*lines, "", f"As verbs: hlotrace {'|'.join(VERBS)}. --help after a command tells "
-                         "more."])
+    lines = [f"  {command:<20}{purpose}" for command, purpose in commands()]
+    listing = "\n".join([*lines, "", "--help after a command tells more."])
     version = f"hlotrace {hlotrace.__version__}"
     parser = argparse.ArgumentParser(
         prog="hlotrace", description="List the commands, a line each; with a verb, run that command with the "

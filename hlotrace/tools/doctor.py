@@ -1,4 +1,4 @@
-"""`python -m hlotrace.doctor`: what is installed, what hardware is there, what is missing, how to get it.
+"""`hlotrace doctor`: what is installed, what hardware is there, what is missing, how to get it.
 
 Looks at files and variables only; `--try` makes each client, in a process of its own that has so many
 seconds. The exit status is 1 when something is missing or a client that ought to work does not.
@@ -204,7 +204,7 @@ def _print(report):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m hlotrace.doctor",
+    parser = argparse.ArgumentParser(prog="hlotrace doctor",
                                      description=__doc__.partition("\n\n")[2])
     parser.add_argument("--try", dest="trial", action="store_true",
                         help="make each client, in a process of its own")

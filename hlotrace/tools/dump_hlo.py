@@ -1,6 +1,6 @@
-"""`hlotrace-dump`: print what becomes of a function on its way to the machine.
+"""`hlotrace dump`: print what becomes of a function on its way to the machine.
 
-    hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
+    hlotrace dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
                   [--html FILE] [--diff FUNCTION | --diff git:REVISION]
 
@@ -35,11 +35,11 @@ of, not by their order, and called functions are written out.  `git:REVISION` is
 in that revision of the repository that its file is in, with all that it imports from there;
 `git:REVISION:path/file.py:function` another. With --html it is a page of two columns.
 
-    hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
-    hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
-    hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model'
+    hlotrace dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
+    hlotrace dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
+    hlotrace dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model'
     --stage sharded
-    hlotrace-dump train.py:loss --args_from train.py:example_args --grad --html loss.html
+    hlotrace dump train.py:loss --args_from train.py:example_args --grad --html loss.html
 """
 import contextlib
 import functools
@@ -388,7 +388,7 @@ def define_flags(options):
 
 def main(arguments=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    return cli.run_command("hlotrace-dump", __doc__, define_flags, dump, arguments)
+    return cli.run_command("hlotrace dump", __doc__, define_flags, dump, arguments)
 
 
 if __name__ == "__main__":

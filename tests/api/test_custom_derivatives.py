@@ -356,6 +356,7 @@ doubled.defvjp(forward_of_doubled, backward_of_doubled)
     (lambda x: jax.experimental.io_callback(np.sin, x, x), ["io_callback[\n", "ordered=False\n"]),
     (lambda x: jax.debug.callback(print, x),
      ["debug_callback[callback=print effect=debug partitioned=False]"]),
+    (lambda x: jax.debug.print("x = {}", x), ["callback=debug.print('x = {}')"]),
 ])
 def test_texts_of_programs_name_the_functions_of_the_user(f, words):
     text = str(jax.make_jaxpr(f)(np.ones(3, np.float32)))

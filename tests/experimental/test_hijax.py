@@ -145,6 +145,8 @@ def test_values_go_in_and_out_of_compiled_functions_and_their_results():
         assert jax.eval_shape(unpack.bind, value).shape == jax.jit(unpack.bind).lower(
             value).out_info.shape == (3,)
         assert jax.jit(unpack.bind).trace(value).jaxpr.eqns and jax.make_jaxpr(unpack.bind)(value).eqns
+        assert "name=unpack" in str(jax.make_jaxpr(unpack.bind)(value)) and "rules=" not in str(
+            jax.make_jaxpr(unpack.bind)(value))
     assert jax.typeof(jax.ShapeDtypeStruct((2,), "int8")) == jax.core.ShapedArray((2,), jnp.int8)
     for length in None, 3:      # the scale is one number
         with pytest.raises(ValueError, match="no leading axis to scan over: xs"):

@@ -97,7 +97,7 @@ def test_every_block_is_in_a_language_that_is_run():
 
 COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md", "docs/performance.md")
                    for command in re.findall(
-    r"`((?:python|pip|make|bash|hlotrace-dump) [^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.S))})
+    r"`((?:python|pip|make|bash|hlotrace) [^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.S))})
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -523,3 +523,8 @@ def einsum_of_different_devices():
 @mistake(ValueError, "jnp.stack", "arrays[0]", "ids [0]", "ids [1]", advice="device_put")
 def stack_of_different_devices():
     return jnp.stack([on(i) for i in range(4)])  # <-
+
+
+@mistake(NameError, "lax.psum", "'batch'", advice="those in scope here: none")
+def pmap_without_a_name():
+    return jax.pmap(lambda x: jax.lax.psum(x, "batch"))(jnp.ones(8))  # <-

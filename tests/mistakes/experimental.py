@@ -110,3 +110,13 @@ def cosine_of_a_sparse_array():
 @mistake(ValueError, "unpack_lstm_weights", "(83,)", "(84,)", advice="get_num_params_in_lstm")
 def weights_that_are_too_few():
     rnn.unpack_lstm_weights(jnp.zeros(83), 2, 3, 1, False)  # <-
+
+
+@mistake(TypeError, "jnp.dot", "BCOO(float32[3, 3], nse=3)", advice="It is sparse: use x @ y")
+def sparse_array_for_a_dense_one():
+    return jnp.dot(sparse.BCOO.fromdense(jnp.eye(3)), jnp.ones(3))  # <-
+
+
+@mistake(TypeError, "lax.sin", "BCOO(float32[3, 3], nse=3)", advice="sparse.sparsify(function)")
+def sparse_array_in_lax():
+    return jax.lax.sin(sparse.BCOO.fromdense(jnp.eye(3)))  # <-

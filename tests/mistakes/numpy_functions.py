@@ -637,3 +637,19 @@ def bins_for_too_many_axes():
 @mistake(ValueError, "jnp.top_k", "complex64[3]", advice="no order")
 def the_greatest_complex_numbers():
     return jnp.top_k(jnp.ones(3, complex), 2)  # <-
+
+
+@mistake(TypeError, "_IndexUpdateHelper", advice="x = x.at[idx].set(y)")
+def assignment_to_an_update():
+    x = jnp.zeros(3)
+    x.at[0] = 1.0  # <-
+
+
+@mistake(AttributeError, "hlotrace.numpy", "'cat'", advice="use jnp.concatenate")
+def name_of_pytorch():
+    return jnp.cat([jnp.ones(2), jnp.ones(2)])  # <-
+
+
+@mistake(AttributeError, "hlotrace.numpy", "'softmax'", advice="use jax.nn.softmax")
+def name_of_another_module():
+    return jnp.softmax(jnp.ones(2))  # <-

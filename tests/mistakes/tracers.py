@@ -219,3 +219,25 @@ def length_of_a_scalar():
 def unpacking_a_scalar():
     a, b = jnp.float32(1)  # <-
     return a + b
+
+
+@mistake(errors.UnexpectedTracerError, "seen[0]: float32[]", "vmap of keep", "keep at", advice="Return it instead")
+def leak_from_vmap():
+    seen = []
+
+    def keep(x):
+        seen.append(x)
+        return x
+    jax.vmap(keep)(jnp.ones(3))
+    return seen[0] + 1  # <-
+
+
+@mistake(errors.UnexpectedTracerError, "seen[0]: float32[]", "grad of keep", "keep at", advice="Return it instead")
+def leak_from_grad():
+    seen = []
+
+    def keep(x):
+        seen.append(x * 2)
+        return x
+    jax.grad(keep)(1.0)
+    return seen[0] + 1  # <-

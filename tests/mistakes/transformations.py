@@ -293,3 +293,23 @@ def transpose_that_returns_a_pair():
 @mistake(TypeError, "<lambda>()", "missing 1 required positional argument", advice="'y'")
 def lambda_with_an_argument_too_few():
     jax.jit(lambda x, y: x + y)(1.0)  # <-
+
+
+@mistake(ValueError, "Non-hashable static", "'weights'", "scaled", advice="an array is data")
+def static_array():
+    def scaled(x, weights):
+        return x * weights
+    return jax.jit(scaled, static_argnames="weights")(1.0, weights=jnp.ones(3))  # <-
+
+
+@mistake(ValueError, "vmap", "scaled", "len(args)=1", advice="keyword arguments have no entry")
+def mapped_axes_of_keyword_arguments():
+    def scaled(x, scale):
+        return x * scale
+    return jax.vmap(scaled, in_axes=(0, None))(jnp.ones(3), scale=2.0)  # <-
+
+
+@mistake(ValueError, "shard_map", "P('x',)", "rank 0", advice="keepdims=True")
+def spec_longer_than_a_result():
+    mesh = jax.make_mesh((1,), ("x",))
+    return jax.shard_map(lambda x: x.sum(), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))(jnp.ones(4))  # <-

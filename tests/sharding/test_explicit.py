@@ -399,6 +399,8 @@ def test_gradients_over_data_are_summed():
     (lambda: split(None, "x") @ split("x"), ["the sum runs over dimension 1 of operand 0 and 0 of operand 1",
                                              "`out_sharding` parameter, such as jax.P(None, None)"]),
     (lambda: split("x")[1:4], ["out dim (3) is not divisible by mesh axes (2)", "jax.reshard(x, P(None, None))"]),
+    (lambda: split("x", "y")[0], ["would be split over mesh axis 'x'", "jax.reshard(x, P(None, 'y'))", "x.at[i].get"]),
+    (lambda: jnp.tile(split("x", "y"), (1, 2)), ["dimension 2 of operand 0", "jax.reshard(x, P('x', None, None))"]),
     (lambda: jnp.cumsum(split("x", "y"), 1), ["dimension 1 of operand 0", "jax.reshard(x, P('x', None))"]),
     (lambda: lax.rng_bit_generator(split("x", value=np.arange(4, dtype=np.uint32)), (2,)), ["no rule", "auto_axes"]),
     (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),

@@ -175,6 +175,11 @@ def test_what_is_no_mesh_to_be_in_use():
     mesh = auto_mesh((4, 2), ("data", "model"))
     with jax.set_mesh(mesh), jax.set_mesh(None):
         assert jax.sharding.get_abstract_mesh().empty
+        assert jax.sharding.get_mesh().empty
+        for mesh_of_no_axes in (AbstractMesh((), ()), mesh.abstract_mesh):
+            with jax.sharding.use_abstract_mesh(mesh_of_no_axes):
+                per_device = jax.shard_map(lambda x: x, mesh=mesh, in_specs=P("data"), out_specs=P("data"))
+                assert jax.eval_shape(per_device, np.ones(4)).shape == (4,)
     with raises(ValueError, "Expected mesh of type `jax.sharding.Mesh`. Got <class"):
         jax.set_mesh(mesh.abstract_mesh)
     with raises(ValueError, "`get_mesh` can only be used outside of `jax.jit`"):

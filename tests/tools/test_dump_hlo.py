@@ -1,4 +1,4 @@
-"""The command hlotrace-dump: what it prints and writes, and how it refuses."""
+"""The command hlotrace dump: what it prints and writes, and how it refuses."""
 import os
 import subprocess
 import sys
@@ -89,7 +89,7 @@ def dump(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", sys.path[:])
 
     def run(*args):
-        monkeypatch.setattr(sys, "argv", ["hlotrace-dump", *args])
+        monkeypatch.setattr(sys, "argv", ["hlotrace dump", *args])
         return dump_hlo.main(), *capsys.readouterr()
     yield run
     for name in ("model", "dumped_module"):
@@ -362,7 +362,7 @@ def test_help_tells_of_types_and_flags(dump):
 def test_a_mistake_is_told_in_one_line_with_exit_status_2(dump, args, words):
     status, out, err = dump(*args)
     assert (status, out) == (2, "")
-    assert err.startswith("hlotrace-dump: ") and err.count("\n") == 1 and err.endswith("\n")
+    assert err.startswith("hlotrace dump: ") and err.count("\n") == 1 and err.endswith("\n")
     assert words in err
 
 
@@ -413,7 +413,7 @@ def test_html_of_another_platform_has_its_texts(dump, tmp_path):
 def test_html_where_no_file_can_be(dump, tmp_path):
     (tmp_path / "taken").mkdir()
     status, _, err = dump(*LAYER, "--html=taken")
-    assert status == 2 and err.startswith("hlotrace-dump: --html taken:")
+    assert status == 2 and err.startswith("hlotrace dump: --html taken:")
 
 
 @pytest.mark.parametrize(("second", "differing"), [

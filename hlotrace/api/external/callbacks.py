@@ -256,13 +256,14 @@ def _formatted(what: str, fmt: str | None, args: Sequence[Any], kwargs: dict[str
     if not skip_format_check:
         _check_format(f"debug.{what}", fmt, args, kwargs)
 
-    def tell(*args: Any, **kwargs: Any) -> None:
+    def write(*args: Any, **kwargs: Any) -> None:
         text = fmt.format(*args, **kwargs)
         if what == "print":
             print(text, flush=True)
         else:
             logging.getLogger("hlotrace").info(text)
-    debug_callback(tell, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    write.__name__ = f"debug.{what}({fmt!r})"       # in printed programs, and in errors
+    debug_callback(write, *args, ordered=ordered, partitioned=partitioned, **kwargs)
     return None
 
 

@@ -288,7 +288,8 @@ class _ShardMapped:
             raise ValueError(f"{flat} was given an out_specs entry which is too long to be compatible with "
                              "the corresponding output value from the function: out_specs "
                              f"{spec} has {len(spec)} entries for {flat.out_path(i)} of type "
-                             f"{aval.str_short()}, which has rank {aval.ndim}")
+                             f"{aval.str_short()}, which has rank {aval.ndim}: drop entries from the spec, "
+                             "or keep the axes, as in x.sum(keepdims=True)")
         if not self.check_vma:
             return x
         extra = sorted((aval.vma & {*manual}) - names(spec))

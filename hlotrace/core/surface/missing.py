@@ -3,10 +3,11 @@
 The words are made when an error is shown and not when it is raised, as most such errors never are: `hasattr`
 makes them.
 """
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from ..errors import did_you_mean, nearest
+from ..errors import nearest
 
 
 class NoSuchName(AttributeError):
@@ -62,11 +63,31 @@ def words(owner: Any, name: str) -> str:
     if place == "random" and name in _OF_NUMPYS_RANDOM:
         return (f"{text}, which is NumPy's: use random.{_OF_NUMPYS_RANDOM[name]}; keys come from "
                 "random.key(seed), and from random.split(key)")
+    if elsewhere := _elsewhere(name):
+        return f"{text}; use {elsewhere}"
     there = [n for n in dir(owner) if not n.startswith("_")]
-    near = nearest(name, [*there, *lacking])
+    near = nearest(name, [*there, *lacking], 0.7)
     if near in lacking and near not in there:
         return f"{text}; did you mean {near!r}, which JAX has and hlotrace does not (yet)?"
-    return text + did_you_mean(name, there)
+    return text if near is None else f"{text}; did you mean {near!r}?"
+
+
+def _elsewhere(name: str) -> str | None:
+    """What has this name in another module, or has PyTorch's name for it."""
+    if name in _OF_PYTORCH:
+        return _OF_PYTORCH[name]
+    for module in "", "numpy", "nn", "random", "lax", "scipy.special", "tree_util":
+        found = import_module(f"{_PACKAGE}.{module}".rstrip("."))
+        if name in found.__all__:
+            return f"jax.{module}.{name}".replace("..", ".")
+    return None
+
+
+_PACKAGE = __name__.partition(".")[0]
+_OF_PYTORCH = {
+    "cat": "jnp.concatenate", "unsqueeze": "jnp.expand_dims", "tensor": "jnp.array", "Tensor": "jax.Array",
+    "clamp": "jnp.clip", "mm": "jnp.matmul", "bmm": "jnp.matmul", "no_grad": "lax.stop_gradient",
+    "randn": "jax.random.normal(key, shape)", "rand": "jax.random.uniform(key, shape)"}
 
 
 # where NumPy draws from a hidden state

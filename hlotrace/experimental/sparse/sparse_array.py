@@ -33,6 +33,8 @@ class JAXSparse:
     """
     __hash__ = None
     __array_ufunc__ = None      # NumPy arrays leave binary operations to this class
+    instead_of_an_array = ("It is sparse: use x @ y and its methods, sparse.sparsify(function), or the array "
+                           "of sparse.todense(x).")
     _arrays = ()
     _flags = ()
     _places = None       # `sparsify` sets it: equal where the indices are known to be the same

@@ -4,7 +4,7 @@ import sys
 from ...api.composite import composite
 from ...core import dtypes, errors, source_info
 from ...core.array import Array
-from ...core.surface.boundary import boundaries, boundary, reraise_for_user
+from ...core.surface.boundary import boundaries, boundary, filtered, reraise_for_user
 from ...core.symbolic.dimension import Dimension
 from ...core.trace import Tracer
 from ...lax.elementwise import bitcast_convert_type
@@ -355,6 +355,11 @@ class _IndexUpdateHelper:
 
     def __getitem__(self, index):
         return _IndexUpdateRef(self.array, index)
+
+    @filtered
+    def __setitem__(self, index, value):
+        raise TypeError("'_IndexUpdateHelper' object does not support item assignment: instead of "
+                        "x.at[idx] = y use x = x.at[idx].set(y); for += there is .add")
 
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"

@@ -256,7 +256,8 @@ def _reshape_sharding(x, *, new_sizes, dimensions):
             if left != 1:
                 break
     if names or max(len(group), len(into)) > 1 < min(len(group), len(into)) or dimensions is not None:
-        return AxisMap((tuple(None if axes else 0 for axes in x.splits),), ())
+        cut = [i for i in group if x.splits[i]] or [i for i, axes in enumerate(x.splits) if axes]
+        return AxisMap((tuple(None if i in cut else 0 for i in range(x.ndim)),), ())
     return splits
 
 

@@ -94,4 +94,5 @@ def _mapped_transpose(axis, marks, rule):
 ruled_call_p = Holder("ruled_call", **{
     **calls.AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching,
     "lower": calls.inline, "vary": calls.vary_call,
+    "shown": lambda eqn: {k: v for k, v in eqn.params.items() if k in ("name", "jaxpr")},
     "impl_rule": lambda *args, jaxpr, **_: calls.jit_bind(jaxpr, args)})

@@ -39,8 +39,8 @@ MISSPELLED = {
     # Python says which one is meant
     "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",
     "jax.vmap(lambda x: x.platform())(jnp.ones(2))":
-        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap (BatchTracer "
-        "has no attribute platform)",
+        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap of "
+        "<lambda> (BatchTracer has no attribute platform)",
 }
 
 

@@ -45,8 +45,8 @@ def test_what_is_lazy_is_imported_when_it_is_used_and_once(module):
 def test_a_name_that_is_not_there_is_an_error_of_its_own(module):
     m = module("arrange = 1")
     export_names(vars(m))
-    with pytest.raises(NoSuchName, match=r"made_here' has no attribute 'arange'; did you mean 'arrange'\?"):
-        m.arange            # noqa: B018
+    with pytest.raises(NoSuchName, match=r"made_here' has no attribute 'arrnge'; did you mean 'arrange'\?"):
+        m.arrnge            # noqa: B018
     own = module("def __getattr__(name):\n    if name == 'known': return 7\n    raise AttributeError(name)",
                  "hlotrace.with_getattr")
     export_names(vars(own))
