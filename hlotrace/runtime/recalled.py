@@ -115,9 +115,9 @@ def _watch(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     result, record = watch(function, args, kwargs)
     if record is None:
         return result
-    ready, operands, given = record or (None, (), None)
     found: Any = None
-    if record and given is result:
+    if record and record[2] is result:
+        ready, operands, _ = record
         found = _from_host(operands, result.aval) if ready is None else _origin(ready, operands, buffers)
     _known.keep(key, found or tries + 1)
     if found is not None:
