@@ -267,7 +267,7 @@ def sparse_plus(x):
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = _array("sparse_plus", x)
-    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.clip(x, -1.0, 1.0) + 1.0) / 4))
+    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) < 1, x, 0.0) + 1.0) / 4))
 
 
 @composite
