@@ -8,7 +8,7 @@ from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.config import config
 from ..core.errors import ShapeError
-from ..numpy.reductions.reductions import largest_number, split_axes
+from ..numpy.reductions.reductions import largest_number, split_axes, wider
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
@@ -155,7 +155,9 @@ def gelu(x, approximate=True):
     x = _float("gelu", x)
     x = jnp.asarray(x, aval_of(x).dtype)       # the result does not give way, as the constants do not
     if approximate:
-        return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * x ** 3))))
+        # the tanh is 1 long before the cube's slope overflows, as it does in float16 from 148 on
+        cube = (jnp.clip(x, -16, 16) if x.dtype == jnp.float16 else x) ** 3
+        return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * cube))))
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
 
 
@@ -265,7 +267,7 @@ def sparse_plus(x):
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = _array("sparse_plus", x)
-    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, (x + 1.0) * (x + 1.0) / 4))
+    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) < 1, x, 0.0) + 1.0) / 4))
 
 
 @composite
@@ -445,14 +447,18 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
     x = _float("standardize", x)
-    if mean is None:
-        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    wide = x.astype(wider(x.dtype))     # squares of float16 overflow from 256 on
+    center = jnp.mean(wide, axis, keepdims=True, where=where) if mean is None else mean
     if variance is None and algorithm == "stable":
-        variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
+        spread = jnp.mean(jnp.square(wide - center), axis, keepdims=True, where=where)
     elif variance is None:
-        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
-        variance = jnp.clip(variance, 0)     # rounding may take it below zero
-    return (x - mean) * lax.rsqrt(variance + epsilon)
+        spread = jnp.mean(jnp.square(wide), axis, keepdims=True, where=where) - jnp.square(center)
+        spread = jnp.clip(spread, 0)     # rounding may take it below zero
+    else:
+        spread = variance
+    scale = lax.rsqrt(spread + epsilon)
+    return ((x - (center.astype(x.dtype) if mean is None else mean))
+            * (scale.astype(x.dtype) if variance is None else scale))
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):

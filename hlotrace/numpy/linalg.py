@@ -25,7 +25,7 @@ from .factorizations import (
     square, svd, svdvals)
 from .indexing.conditions import where
 from .mapping import vectorize
-from .reductions.reductions import amax, amin, any, prod as _prod, sum
+from .reductions.reductions import amax, amin, any, prod as _prod, sum, wider
 from .reductions.sorting import argsort
 from .util import check_arraylike, promotes
 
@@ -173,6 +173,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def _vector_norm(x, ord, axes, keepdims):
+    if (wide := wider(x.dtype)) != x.dtype:     # squares and powers of float16 leave its range early
+        return _vector_norm(x.astype(wide), ord, axes, keepdims).astype(x.dtype)
     over = {"axis": axes, "keepdims": keepdims}
     if isinstance(ord, str):
         raise ValueError(f"Invalid order {ord!r} for vector norm: give a number, as 1, 2 or jnp.inf")

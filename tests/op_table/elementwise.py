@@ -39,7 +39,7 @@ def quotient(x, y):
 unary("neg", np.negative, -3, 3, "fciu", linear=True)
 unary("abs", np.abs, -3, 3, "fci")
 unary("square", np.square, -3, 3, "fciu")
-unary("sign", lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x), -3, 3, "fciu", smooth_kinds="f")
+unary("sign", lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x), -3, 3, "fciu")
 row("add", np.add, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu", linear=True)
 row("add_any", np.add, np.arange(6.0).reshape(2, 3) - 2, np.arange(6.0)[::-1].reshape(2, 3), kinds="fciu", linear=True)
 row("sub", np.subtract, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu", linear=True)

@@ -11,6 +11,7 @@ from hlotrace import lax
 
 GRID = jax.scipy.interpolate.RegularGridInterpolator((jnp.arange(3.0), jnp.arange(4.0)),
                                                      jnp.arange(12.0).reshape(3, 4))
+LEFT = np.array([0.75, -0.25, -3.75, -8.5, -9.25, -9.625, -10.125, -20.375, -100.5])
 X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
 
@@ -53,6 +54,19 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.hessian(lambda v: jnp.hypot(*v))(jnp.array([1.5, 1.5])),
      np.array([[1, -1], [-1, 1]]) * 1.5**2 / 4.5**1.5),
     (lambda: jax.grad(jnp.hypot, (0, 1))(0.0, 0.0), (0.5, 0.5)),
+    # x**0 and x**1 at 0; of x**y at (2, 0): y (y - 1) x**(y - 2), x**(y - 1) (1 + y log(x)), x**y log(x)**2
+    (lambda: [jax.grad(lax.pow)(0.0, 0.0), jax.grad(jax.grad(lax.pow))(0.0, 1.0),
+              jax.grad(lambda x: lax.pow(x, x * 0))(np.float16(6e-6))], [0.0, 0.0, 0.0]),
+    (lambda: evaluated(jax.hessian(lax.pow, (0, 1)))(2.0, 0.0)[1], [0.5, np.log(2) ** 2]),
+    (lambda: [jax.grad(jax.nn.gelu)(np.float16(x)) for x in (150, 6e4, -6e4)], [1.0, 1.0, 0.0]),
+    (lambda: [jax.grad(jax.nn.sparse_plus)(x) for x in (-jnp.inf, jnp.inf)], [0.0, 1.0]),
+    (lambda: jnp.log(jax.scipy.special.factorial(jnp.array([33.0, 34.0, 34.0275, 34.5]))),   # the last overflows
+     [*scipy.special.gammaln([34, 35, 35.0275]), np.inf]),
+    (lambda: jax.scipy.special.polygamma(np.arange(4)[:, None], LEFT),
+     scipy.special.polygamma(np.arange(4)[:, None], LEFT)),
+    (lambda: jax.scipy.special.zeta(np.arange(2, 5)[:, None], LEFT),
+     scipy.special.zeta(np.arange(2, 5)[:, None], LEFT)),
+    (lambda: jnp.gcd(np.int8([-128, -128, 0]), np.int8([-127, 6, -3])), [1, 2, 3]),
     (lambda: jax.grad(jax.grad(jax.scipy.stats.truncnorm.logpdf, 1), 1)(1.0, 0.0, jnp.inf), 2 / np.pi),
     (lambda: jnp.hypot(jnp.array([np.nan, 0.0, 0.0, np.inf, 3e38]), jnp.array([0.0, np.nan, -0.0, np.nan, 0.0])),
      [np.nan, np.nan, 0.0, np.inf, 3e38]),

@@ -329,7 +329,8 @@ def gcd(x1, x2):
         return select(done, a, b), select(done, 0, e.rem_p.bind(a, select(done, 1, b)))
     target = joint_shape(shape(x1), shape(x2))
     pair = broadcast_to_shape(abs(x1), target), broadcast_to_shape(abs(x2), target)
-    return while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
+    result = while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
+    return abs(result)      # a least integer is its own absolute value, and left its sign
 
 
 @binary(_integers, "iu", weak=SCALARS)

@@ -17,7 +17,7 @@ from ...primitives.common import np, shape_of, static_int
 from ...runtime.devices import transfer
 from ..arrays.creation import asarray
 from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
-from .reductions import max as max_, min as min_
+from .reductions import max as max_, min as min_, wider
 from .sorting import flat, index_dtype, positions, searchsorted
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -28,10 +28,11 @@ def _bincount(x, weights, length):
     weights = full(shape_of(x), 1, index_dtype()) if weights is None else cast(weights, dtype_of(weights))
     x = e.convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x
     x = e.convert(e.maximum(x, 0), index_dtype())
-    return scatter_add_p.bind(
-        full((length,), 0, dtype_of(weights)), reshape(x, (*shape_of(x), 1)), weights, mode=FILL,
+    wide = wider(dtype_of(weights))
+    return cast(scatter_add_p.bind(
+        full((length,), 0, wide), reshape(x, (*shape_of(x), 1)), cast(weights, wide), mode=FILL,
         dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False,
-        unique_indices=False)
+        unique_indices=False), dtype_of(weights))
 
 
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
@@ -123,14 +124,12 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 @composite(static=("density",))
 def _histogram(a, edges, weights, density):
     (n,), a = shape_of(edges), flat(a)
-    if weights is None:
-        weights = full(shape_of(a), 1, dtype_of(edges))
     last = slice_along(edges, 0, n - 1, n)
     on_last_edge = e.eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
     place = e.select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
-    counts = slice_along(bincount(place, flat(weights), length=n), 0, 1, n)
+    weights = None if weights is None else flat(weights)        # floats would stop counting at 2**24
+    counts = cast(slice_along(bincount(place, weights, length=n), 0, 1, n), dtype_of(edges))
     if density:
-        counts = cast(counts, dtype_of(edges))
         ends = (slice_along(edges, 0, i, n - 1 + i) for i in (1, 0))
         total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
         counts = e.div(e.div(counts, e.sub(*ends)), total)

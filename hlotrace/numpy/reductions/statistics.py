@@ -83,9 +83,11 @@ def _average(a, weights, axes, keepdims, with_weights):
     if shape(weights) != shape(a):      # one weight for each position along the axes
         order = sorted(range(len(axes)), key=axes.__getitem__)
         weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
+    dtype = dtype_of(a)
+    a, weights = (cast(x, wider(dtype)) for x in (a, weights))
     total = sum_(weights, axes, keepdims=keepdims)
-    result = e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total)
-    return (result, total) if with_weights else result
+    result = cast(e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total), dtype)
+    return (result, cast(total, dtype)) if with_weights else result
 
 
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
@@ -309,7 +311,8 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    return _corrcoef(cov(x, y, rowvar, dtype=dtype))
+    dtype = dtype_of(x) if dtype is None else dtypes.check_user_dtype(dtype, "corrcoef")
+    return cast(_corrcoef(cov(x, y, rowvar, dtype=wider(dtype))), dtype)     # float16's variances may be inf
 
 
 @composite

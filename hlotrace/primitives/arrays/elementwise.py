@@ -381,7 +381,15 @@ def _sign_lower(ctx, eqn, x):
     return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
 
 
-sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower, makes_nan=False)
+def _sign_dx(g, o, x):
+    """Of a complex x / |x|, which turns with x; that of real numbers is constant."""
+    if not dtypes.is_complex(dtype_of(x)):
+        return None
+    turn = div(imag_p.bind(mul(g, conj_p.bind(o))), nonzero_or_one(abs_p.bind(x)))
+    return mul(o, complex_p.bind(full(shape_of(turn), 0, dtype_of(turn)), turn))
+
+
+sign_p = elementwise("sign", "stablehlo.sign", "fciu", _sign_dx, lower=_sign_lower, makes_nan=False)
 
 
 def _abs_dx(g, o, x):

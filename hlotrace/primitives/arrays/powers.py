@@ -12,10 +12,10 @@ def integer_pow(x, y): return integer_pow_p.bind(x, y=y)
 
 
 def _pow_dx(g, o, x, y):
+    flat = eq(y, 0)     # x**0 is constant, also where 1 / x is infinite; elsewhere a float y moves its slope
     if kind_of(dtype_of(y)) not in "iu":
-        return mul(g, mul(y, power(x, sub(y, 1))))
-    flat = eq(y, 0)     # x**0 is constant, at x = 0 too
-    return mul(g, select(flat, 0, mul(convert(y, dtype_of(x)), power(x, select(flat, 1, sub(y, 1))))))
+        flat = and_p.bind(flat, lt(abs_p.bind(x), float(dtypes.finfo(dtype_of(x)).tiny)))
+    return mul(g, mul(convert(y, dtype_of(x)), power(select(flat, 1, x), sub(y, 1))))
 
 
 def _pow_dy(g, o, x, y):

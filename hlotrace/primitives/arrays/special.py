@@ -66,7 +66,10 @@ def _trigamma(x):
                       lambda rest: square(div(np.pi, sin(mul(rest, np.pi)))), x)
 
 
-def _of_order(value, s, x):
+def whole_order(function, s, x):
+    """function(s, x), a multiple of the sum of (k + x)**-s, also for negative x where s is a whole number."""
+    def value(x):
+        return function(s, x)
     sign = sub(1, mul(2, rem_p.bind(*pair(s, 2))))
 
     def both(rest):
@@ -76,11 +79,11 @@ def _of_order(value, s, x):
 
 
 def polygamma_slope(m, x):
-    return _of_order(lambda x: polygamma_p.bind(add(m, 1), x), add(m, 2), x)
+    return whole_order(lambda s, x: polygamma_p.bind(sub(s, 1), x), add(m, 2), x)
 
 
 def zeta_slope(s, q):
-    return mul(neg(s), _of_order(lambda q: zeta_p.bind(add(s, 1), q), add(s, 1), q))
+    return mul(neg(s), whole_order(zeta_p.bind, add(s, 1), q))
 
 
 def _bessel_i1e_slope(y, x):

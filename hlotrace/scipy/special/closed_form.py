@@ -12,7 +12,7 @@ from ...lax.special import betainc as _betainc, igamma, igammac
 from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
 from ...primitives.arrays.incomplete import log_star
-from ...primitives.arrays.special import i1_over_x, polygamma_slope, zeta_slope
+from ...primitives.arrays.special import i1_over_x, polygamma_slope, whole_order, zeta_p, zeta_slope
 from ...primitives.common import static_int
 from .promotion import special
 
@@ -210,7 +210,7 @@ def _factorial(n):
     known = [float(math.factorial(k)) for k in range(171)
              if math.factorial(k) < float(jnp.finfo(n.dtype).max)]
     place = jnp.clip(n, 0, len(known) - 1)
-    value = _corrected(value, jnp.array(known, n.dtype)[place.astype(int)], place == jnp.floor(n))
+    value = _corrected(value, jnp.array(known, n.dtype)[place.astype(int)], n == jnp.floor(place))
     return jnp.where(n < 0, 0, value)
 
 
@@ -251,7 +251,8 @@ def polygamma(n, x):
 @special(None, lambda out, n, x: polygamma_slope(*jnp.broadcast_arrays(n, x)))
 def _polygamma(n, x):
     first = n == 0
-    return jnp.where(first, lax.digamma(x), lax.polygamma(jnp.where(first, 1, n), x))
+    last, x = jnp.broadcast_arrays(jnp.where(first, 0, n - 1), x)
+    return jnp.where(first, lax.digamma(x), polygamma_slope(last, x))
 
 
 def zeta(x, q=None):
@@ -283,7 +284,7 @@ def _euler_maclaurin(x, q):          # DLMF 25.11.28, whose terms have a derivat
 @special(lambda _, x, q: jvp(lambda x: _euler_maclaurin(x, q), (x,), (jnp.ones_like(x),))[1],
          lambda _, x, q: zeta_slope(*jnp.broadcast_arrays(x, q)))
 def _zeta(x, q):
-    return lax.zeta(*jnp.broadcast_arrays(x, q))
+    return whole_order(zeta_p.bind, *jnp.broadcast_arrays(x, q))
 
 
 def multigammaln(a, d):

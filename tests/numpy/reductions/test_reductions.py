@@ -75,8 +75,30 @@ def test_minimum_and_maximum_at_once(initial):
     same(jnp.minmax(X, 1, initial=initial), (np.min(X, 1, **bounds(low)), np.max(X, 1, **bounds(high))))
 
 
-def test_bfloat16_sums_in_float32():
-    assert float(jnp.sum(jnp.ones(1000, jnp.bfloat16))) == 1000
+H, ONES = jnp.array([300, -300, 300, 200], jnp.float16), jnp.ones(1000, bf16)
+
+
+@pytest.mark.parametrize("call, wanted", [
+    (lambda: jnp.sum(ONES), 1000), (lambda: jax.ops.segment_sum(ONES, np.zeros(1000, int)), [1000]),
+    (lambda: jnp.bincount(np.zeros(1000, int), ONES), [1000]), (lambda: jnp.histogram(ONES, 1)[0], [1000]),
+    (lambda: jax.ops.segment_prod(jnp.full(512, 1 + 2**-7, bf16), np.zeros(512, int)), [(1 + 2**-7) ** 512]),
+    (lambda: jnp.linalg.norm(H), np.sqrt(310000)), (lambda: jnp.linalg.norm(H, 3), 89000000 ** (1 / 3)),
+    (lambda: jax.grad(jnp.linalg.norm)(jnp.full(4, 1e-4, jnp.float16)), [0.5] * 4),
+    (lambda: jnp.average(100 * H, weights=abs(H)), (30000 + 4e6 / 300) / (3 + 2 / 3)),
+    (lambda: jnp.corrcoef(H, H[::-1]), np.corrcoef(f32(H), f32(H)[::-1])),
+    (lambda: jax.nn.standardize(H), (f32(H) - 125) / np.std(f32(H))),
+    (lambda: jax.nn.standardize(H, algorithm="stable"), (f32(H) - 125) / np.std(f32(H))),
+])
+def test_narrow_floats_are_computed_with_in_float32(call, wanted):
+    """Their squares, products and counts leave their range, or their digits, long before what comes of them does."""
+    got = call()
+    assert got.dtype.itemsize == 2
+    np.testing.assert_allclose(f32(got), wanted, rtol=5e-3)
+
+
+def test_histograms_count_in_integers():
+    counts, _ = jnp.histogram(jnp.zeros(2**24 + 8), 1, (0, 1))
+    assert counts.tolist() == [2**24 + 8] and counts.dtype == f32
 
 
 @pytest.mark.parametrize("call, error, words", [
