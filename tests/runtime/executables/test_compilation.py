@@ -107,6 +107,7 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
 
 
 LOOP = lambda x: jax.lax.fori_loop(0, 3, lambda i, x: x + jnp.sin(x), x)
+OVER_DEVICES = jax.device_put(jnp.ones(8), jax.NamedSharding(jax.make_mesh((2,), "x"), jax.P("x")))
 SOONER = {  # which are compiled without fusion emitters, by what compiles them so: (the function, argument, is it)
     "several operations": (lambda x: jnp.tanh(x * 2) + x.sum(), X, True),
     "a branch": (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X, True),
@@ -128,6 +129,7 @@ SOONER = {  # which are compiled without fusion emitters, by what compiles them 
     ),
     "a loop": (LOOP, X, True),
     "a loop over more": (LOOP, jnp.ones(1000), False),
+    "over devices": (lambda x: jnp.tanh(x * 2) + x.sum(), OVER_DEVICES, True),
     "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),
     "float16": (lambda x: x * 2, X.astype(jnp.float16), False),
 }
