@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import types
 from typing import Any
 
@@ -16,7 +17,7 @@ def check(trace: Any) -> None:
     Raises:
         UnexpectedTracerError: if there are any; it says what refers to them
     """
-    if not config.jax_check_tracer_leaks or not _alive(trace):
+    if not config.jax_check_tracer_leaks or sys.getrefcount(trace) <= UNSHARED or not _alive(trace):
         return
     gc.collect()        # what only cycles held is no leak
     alive = _alive(trace)
@@ -28,6 +29,13 @@ def check(trace: Any) -> None:
         made = x.origin()
         lines.append(f"  {x!r}{made and ', which ' + made}: held by {_holder(x, {id(alive)}, 4)}")
     raise errors.UnexpectedTracerError("\n".join(lines))
+
+
+def _references(x: object) -> int:
+    return sys.getrefcount(x)
+
+
+UNSHARED = (lambda x: _references(x))(object())     # of what a caller alone holds: its tracers are gone
 
 
 def _alive(trace: Any) -> list[Any]:

@@ -293,3 +293,20 @@ def test_the_hash():
         assert [np.unique(x).tolist() for x in got] == [[w] for w in want]
     assert threefry_2x32(np.ones(2, np.uint32), np.ones(2, np.uint32)).tolist() == want
     assert random.key(0).dtype == threefry_prng_impl
+
+
+HASHES = {     # what is hashed in a program: (the function, how often)
+    "one key of a split": (lambda k: random.bits(random.split(k)[1], (8, 8)), 2),
+    "the two words of an integer": (lambda k: random.randint(k, (8, 8), 0, jnp.int32(9) + k.size), 3),
+    "a folded key": (lambda k: random.categorical(random.fold_in(k, 1), jnp.zeros((20, 30))), 2),
+    "keys of a batch": (lambda k: hlotrace.vmap(random.normal)(random.split(k, 50)), 2),
+}
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_a_key_is_hashed_once_for_all_that_is_drawn_with_it(name):
+    function, hashes = HASHES[name]
+    made = hlotrace.jit(function).lower(random.key(0))
+    assert made.compile().as_text().count(" shift-left(") == 20 * hashes
+    for_tpu = hlotrace.jit(function).trace(random.key(0)).lower(lowering_platforms=("tpu",))
+    assert "barrier" not in for_tpu.as_text()

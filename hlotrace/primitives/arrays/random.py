@@ -280,7 +280,11 @@ def key_primitive(name, implementation, abstract_eval, axes=_EACH_KEY):
         keys, *rest = (v.aval for v in eqn.invars)
         program = _program(name, implementation, keys.dtype, (words_aval(keys), *rest),
                            tuple(sorted(eqn.params.items())))
-        return ctx.call(program, names)[0]
+        made, out = ctx.call(program, names)[0], eqn.outvars[0].aval
+        if ctx.platform.on_host and isinstance(out.dtype, KeyDType):
+            # else XLA hashes the key again wherever a word made from it is used, in seconds of compiling
+            made = ctx.emit(f"stablehlo.optimization_barrier {made} : {words_aval(out).mlir}")
+        return made
 
     p = Mapped(name, abstract_eval=checked, lower=lower, axes=axes)
     p.jvp = no_tangent_jvp(p)

@@ -30,6 +30,7 @@ _SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _SMALL, _SMALL_LOOP = 6 * 4096, 4096     # elements: of an operation on 4,096, with its arguments and result
 # what comes out otherwise, by more than the order of a sum, without the fusion emitters
 _APART = re.compile(r"stablehlo\.(?:rsqrt|tan|cbrt)\b|chlo\.atan\b|[<x]f16>")
+_ORDERED = re.compile(r"stablehlo\.(?:while|case|transpose|reverse)\b")
 _CACHE = "/jax/compilation_cache/"
 
 
@@ -103,16 +104,26 @@ def _flags() -> dict[str, Any]:
 
 
 def _sooner(lowered: Lowered) -> Mapping[str, Any]:
-    """`binding.sooner` for a program that runs as fast with it: one on few elements, on fewer where it loops.
+    """`binding.sooner` for a program that runs as fast with it.
 
-    Its text tells, also of what primitives hold and lower to: all types that it names are counted.
+    It is one on few elements, on fewer where it loops, or one that computes each element from those at one
+    place. Its text tells, also of what primitives hold and lower to: all types that it names are counted.
     """
     text = lowered.text
-    if lowered.partition or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
+    if not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
         return {}
     elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
     few = _SMALL_LOOP if "stablehlo.while" in text else _SMALL
-    return binding.sooner if elements <= few else {}
+    return binding.sooner if elements <= few or not _ORDERED.search(text) and _each(lowered.jaxpr) else {}
+
+
+def _each(jaxpr: Jaxpr) -> bool:
+    """Is each element of the results computed from those at one place?"""
+    for eqn in jaxpr.eqns:
+        inner = list(sub_jaxprs(eqn.params))
+        if not (all(map(_each, inner)) if inner else eqn.primitive.elementwise or eqn.primitive.structural):
+            return False
+    return True
 
 
 def _efforts() -> tuple[int | None, int | None, int]:

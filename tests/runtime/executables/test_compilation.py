@@ -107,11 +107,15 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
 
 
 LOOP = lambda x: jax.lax.fori_loop(0, 3, lambda i, x: x + jnp.sin(x), x)
+OVER_DEVICES = jax.device_put(jnp.ones(8), jax.NamedSharding(jax.make_mesh((2,), "x"), jax.P("x")))
 SOONER = {  # which are compiled without fusion emitters, by what compiles them so: (the function, argument, is it)
     "several operations": (lambda x: jnp.tanh(x * 2) + x.sum(), X, True),
     "a branch": (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X, True),
     "one operation on 4,096": (jnp.sin, jnp.ones(4096), True),
-    "many on 4,096": (lambda x: jnp.sin(x * 2) + jnp.cos(x) * x, jnp.ones(4096), False),
+    "many on 8,192": (lambda x: jnp.where(x > 0, jnp.sin(x * 2) + jnp.cos(x), x[::-1]), jnp.ones(8192), False),
+    "many on 8,192, each": (lambda x: jnp.where(x > 0, jnp.sin(x * 2) + jnp.cos(x), x), jnp.ones(8192), True),
+    "one sum of 65,536": (jnp.sum, jnp.ones(65536), False),
+    "a transposition": (lambda x: x.T, jnp.ones((64, 512)), False),
     "large within": (lambda x: jnp.sin(x[:, None] + jnp.ones((5, 9000))).sum(1), X, False),
     "large in a branch": (
         lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.outer(jnp.ones(9000), x).sum(0), jnp.cos, x),
@@ -125,6 +129,7 @@ SOONER = {  # which are compiled without fusion emitters, by what compiles them 
     ),
     "a loop": (LOOP, X, True),
     "a loop over more": (LOOP, jnp.ones(1000), False),
+    "over devices": (lambda x: jnp.tanh(x * 2) + x.sum(), OVER_DEVICES, True),
     "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),
     "float16": (lambda x: x * 2, X.astype(jnp.float16), False),
 }
