@@ -33,25 +33,28 @@ class Mask:
         return hash(self._key())
 
 
-class _Rule(Mask):
+class _ComputableMask(Mask):       # JAX's name: libraries derive masks of their own from it
     """A mask that a function of the numbers of queries and keys gives."""
 
-    def __init__(self, shape, shard_count=1):
+    def __init__(self, shape, mask_function=None, shard_count=1):
         if shape[0] % shard_count:
             raise ValueError(f"{type(self).__name__}: {shape[0]} queries cannot be divided into "
                              f"{shard_count} shards of one size")
         self._shape, self.shard_count = tuple(shape), shard_count
+        if mask_function is not None:
+            self._sees = mask_function
 
     shape = property(lambda self: self._shape)
+    q_sequence = property(lambda self: np.arange(self._shape[0], dtype=np.int32))
 
     def __getitem__(self, index):
         if not isinstance(index, tuple) or len(index) != 2:
             raise NotImplementedError(f"{type(self).__name__}[{index}]: give the rows and the columns")
         rows, columns = (np.arange(size)[part] for size, part in zip(self._shape, index))
-        return self._sees(rows[..., None], columns)
+        return self._sees(rows[..., None], columns[(None,) * rows.ndim])
 
 
-class CausalMask(_Rule):
+class CausalMask(_ComputableMask):
     """A query sees the keys up to its own, or `offset` more.
 
     >>> from hlotrace.experimental.pallas.ops.tpu.splash_attention import CausalMask
@@ -61,31 +64,31 @@ class CausalMask(_Rule):
     """
 
     def __init__(self, shape, offset=0, shard_count=1):
-        super().__init__(shape, shard_count)
+        super().__init__(shape, None, shard_count)
         self.offset = offset
 
     def _sees(self, query, key):
         return query + self.offset >= key
 
 
-class ChunkedCausalMask(_Rule):
+class ChunkedCausalMask(_ComputableMask):
     """A query sees the keys up to its own in its chunk.  ValueError for chunks of no positive size."""
 
     def __init__(self, shape, chunk_size, shard_count=1):
         if chunk_size <= 0:
             raise ValueError(f"chunk_size must be positive, got {chunk_size}")
-        super().__init__(shape, shard_count)
+        super().__init__(shape, None, shard_count)
         self.chunk_size = chunk_size
 
     def _sees(self, query, key):
         return (query // self.chunk_size == key // self.chunk_size) & (query >= key)
 
 
-class LocalMask(_Rule):
+class LocalMask(_ComputableMask):
     """A query, moved by `offset`, sees the keys so far to its left and right; None is any distance."""
 
     def __init__(self, shape, window_size, offset, shard_count=1):
-        super().__init__(shape, shard_count)
+        super().__init__(shape, None, shard_count)
         self.window_size, self.offset = tuple(window_size), offset
 
     def _sees(self, query, key):
@@ -98,7 +101,7 @@ class LocalMask(_Rule):
         return seen
 
 
-class FullMask(_Rule):
+class FullMask(_ComputableMask):
     """Every query sees every key."""
 
     def __init__(self, _shape):

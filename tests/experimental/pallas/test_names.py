@@ -87,6 +87,9 @@ def dense(rule, n=6):
     (importlib.import_module(f"{splash_attention.__name__}.splash_attention_mask").ChunkedCausalMask(
         (6, 6), 4),
      lambda q, k: q // 4 == k // 4 and k <= q),
+    (importlib.import_module(f"{splash_attention.__name__}.splash_attention_mask")._ComputableMask(
+        (6, 6), mask_function=lambda q, k: np.broadcast_to(k < 2, (q.shape[0], k.shape[1])), shard_count=2),
+     lambda q, k: k < 2),
     (splash_attention.CausalMask((6, 6)) & splash_attention.LocalMask((6, 6), (2, 0), 0),
      lambda q, k: q - 2 <= k <= q),
     (splash_attention.CausalMask((6, 6)) | splash_attention.NumpyMask(np.eye(6, dtype=bool)[::-1]),

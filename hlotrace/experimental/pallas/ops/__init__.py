@@ -87,7 +87,8 @@ _SIZES = {"BlockSizes": BlockSizes, "QKVLayout": QKVLayout, "SegmentIds": Segmen
 _CLASSES = {"tpu.flash_attention": {"SegmentIds": SegmentIds},
             "tpu.splash_attention": {**_MASKS, **_SIZES},
             "tpu.splash_attention.splash_attention_kernel": _SIZES,
-            "tpu.splash_attention.splash_attention_mask": _MASKS}
+            "tpu.splash_attention.splash_attention_mask": {
+                **_MASKS, "_ComputableMask": masks._ComputableMask}}
 for _name, _functions in _MODULES.items():
     _full = f"{__name__}.{_name}"
     _contents = {**functions(_full, _functions), **_CLASSES.get(_name, {})}
