@@ -371,7 +371,7 @@ def test_what_is_written_from_inside_to_a_mutable_value_from_outside():
     box = Box([jnp.float32(1)])
     for transform, words in (lambda f: jax.grad(f)(2.), "value of grad"), (lambda f: jax.vmap(f)(X),
                                                                            "value of vmap"):
-        with pytest.raises(ValueError, match=f"a {words} or jvp is written|a {words} is written"):
+        with pytest.raises(ValueError, match=f"a {words}( or jvp)?( of .*)? is written"):
             transform(lambda x: write(box, [x]) or x)
         assert get.bind(box) == [1]
 

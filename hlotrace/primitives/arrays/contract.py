@@ -10,6 +10,7 @@ import functools
 import string
 
 from ...core.axes import AxisMap, AxisRule
+from ...core.symbolic.dimension import surely
 from ..common import (
     Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, shape_of)
 from . import shape
@@ -294,7 +295,7 @@ def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type
     dot = _typed_dot if any(a.explicit is not None and a.explicit.spec.partial for a in types) else None
     known, to, unknown = ((y, rhs), lhs, x) if is_undefined_primal(x) else ((x, lhs), rhs, y)
     pair, order = [(ct, out), known] if unknown is x else [known, (ct, out)], to
-    lighter = prod(shape_of(ct)) + unknown.aval.size < prod(shape_of(known[0]))
+    lighter = surely(prod(shape_of(known[0])) - prod(shape_of(ct)) - unknown.aval.size, low=1)
     if lighter and (unknown is y or _summed_in_the_middle(known[1], out, to)):
         # compilers copied it for the product, or transposed it: the other two are less
         pair, precision = pair[::-1], swapped(precision)

@@ -111,7 +111,7 @@ class gaussian_kde:
 
     def evaluate(self, points):
         """The density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,)."""
-        return (jnp.exp(self._log_at(self._points(points), self.covariance)) * self.weights).sum(-1)
+        return (jnp.exp(self._log_at(self._points(points), self.covariance)) * self.weights[None]).sum(-1)
 
     __call__ = evaluate
 
