@@ -300,11 +300,20 @@ def device_memory_profile(backend=None):
 
     Each array's bytes are under the lines that made it.
 
+    Raises:
+        JaxRuntimeError: while there are arrays of texts, whose memory XLA does not describe.
+
     >>> import gzip
     >>> len(gzip.decompress(jax.profiler.device_memory_profile())) > 0
     True
     """
-    found = client.client(backend).heap_profile()
+    try:
+        found = client.client(backend).heap_profile()
+    except binding.JaxRuntimeError as error:
+        if "PrimitiveType" not in str(error):
+            raise
+        raise binding.JaxRuntimeError("device_memory_profile: XLA does not describe the memory of arrays of "
+                                      f"texts: delete them first ({error})") from None
     return found if found.startswith(_GZIP) else gzip.compress(found)
 
 

@@ -30,3 +30,10 @@ def test_texts_come_back(put):
 def test_no_operation_takes_texts(wrong, words):
     with pytest.raises(TypeError, match=words):
         wrong(jax.device_put(TEXTS, DEVICE))
+
+
+def test_profiles_of_memory_name_them():
+    texts = jax.device_put(TEXTS, jax.devices("cpu")[0])
+    with pytest.raises(jax.errors.JaxRuntimeError, match="arrays of texts: delete them first"):
+        jax.profiler.device_memory_profile()
+    assert texts.shape == (2, 2)
