@@ -125,10 +125,12 @@ counts_units = version < (0, 11)
 exact_lgamma = version >= (0, 11)
 
 
+_unchecked = () if version >= (0, 11) else (True,)
+
+
 def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""
-    unchecked = () if version >= (0, 11) else (True,)
-    return _jax.array_result_handler(aval, sharding._of_jaxlib, True, *unchecked)
+    return _jax.array_result_handler(aval, sharding._of_jaxlib, True, *_unchecked)
 
 
 def transfer_guards(everywhere: bool = False) -> Any:
