@@ -83,8 +83,9 @@ def test_results_that_start_as_arguments():
 
 def test_what_has_a_side_effect_is_called():
     seen = []
-    jax.jit(buffer_callback(lambda context, out, x: seen.append(np.asarray(x).copy()), None, has_side_effect=True))(
-        jnp.ones(2))
+    jax.jit(
+        buffer_callback(lambda context, out, x: seen.append(np.asarray(x).copy()), None, has_side_effect=True)
+    )(jnp.ones(2))
     jax.effects_barrier()
     same(seen, [np.ones(2, np.float32)])
     same(buffer_callback(add, PAIR)(jnp.ones(2), by=3), [4., 4.])

@@ -87,13 +87,21 @@ def test_reductions_of_integers():
 
 
 WITH_NAN = {
-    "max": jnp.max, "min": jnp.min, "ptp": lambda x: jnp.ptp(x, 0), "last axis": lambda x: jnp.max(x, -1),
-    "mapped": jax.vmap(jnp.min), "norm": lambda x: jnp.linalg.norm(x, np.inf), "of sizes": lambda x: jnp.max(jnp.abs(x)),
+    "max": jnp.max,
+    "min": jnp.min,
+    "ptp": lambda x: jnp.ptp(x, 0),
+    "last axis": lambda x: jnp.max(x, -1),
+    "mapped": jax.vmap(jnp.min),
+    "norm": lambda x: jnp.linalg.norm(x, np.inf),
+    "of sizes": lambda x: jnp.max(jnp.abs(x)),
     "reduce": lambda x: lax.reduce(x, np.array(-np.inf, x.dtype), lax.max, (0, 1)),
     "pool": lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID"),
     "one window": lambda x: lax.reduce_window(x, np.inf, lax.min, x.shape, (1, 1), "VALID"),
-    "softmax": lambda x: jax.nn.softmax(x), "log_softmax": jax.nn.log_softmax, "logsumexp": jax.nn.logsumexp,
-    "argmax": lambda x: jnp.where(jnp.isnan(x.reshape(-1)[jnp.argmax(x)]), jnp.nan, 0)}
+    "softmax": lambda x: jax.nn.softmax(x),
+    "log_softmax": jax.nn.log_softmax,
+    "logsumexp": jax.nn.logsumexp,
+    "argmax": lambda x: jnp.where(jnp.isnan(x.reshape(-1)[jnp.argmax(x)]), jnp.nan, 0),
+}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -221,7 +221,9 @@ def unpacking_a_scalar():
     return a + b
 
 
-@mistake(errors.UnexpectedTracerError, "seen[0]: float32[]", "vmap of keep", "keep at", advice="Return it instead")
+@mistake(
+    errors.UnexpectedTracerError, "seen[0]: float32[]", "vmap of keep", "keep at", advice="Return it instead"
+)
 def leak_from_vmap():
     seen = []
 
@@ -232,7 +234,9 @@ def leak_from_vmap():
     return seen[0] + 1  # <-
 
 
-@mistake(errors.UnexpectedTracerError, "seen[0]: float32[]", "grad of keep", "keep at", advice="Return it instead")
+@mistake(
+    errors.UnexpectedTracerError, "seen[0]: float32[]", "grad of keep", "keep at", advice="Return it instead"
+)
 def leak_from_grad():
     seen = []
 

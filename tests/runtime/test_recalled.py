@@ -31,7 +31,10 @@ RECALLED = {
     "sum": (lambda a, b: jnp.sum(a, 0), lambda a, b: a.sum(0)),
     "a method": (lambda a, b: a.mean(1), lambda a, b: a.mean(1)),
     "by keywords": (lambda a, b: jnp.max(a, axis=1, keepdims=True), lambda a, b: a.max(1, keepdims=True)),
-    "two arrays": (lambda a, b: jnp.tensordot(a, b, ((1,), (1,))), lambda a, b: np.tensordot(a, b, ((1,), (1,)))),
+    "two arrays": (
+        lambda a, b: jnp.tensordot(a, b, ((1,), (1,))),
+        lambda a, b: np.tensordot(a, b, ((1,), (1,))),
+    ),
     "in another order": (lambda a, b: jnp.where(a > 0, b, a), lambda a, b: np.where(a > 0, b, a)),
     "numbers": (lambda a, b: jnp.nan_to_num(a, nan=2.5), lambda a, b: a),
     "numbers alone": (lambda a, b: jnp.linspace(0.0, 1.0, 7), lambda a, b: np.linspace(0, 1, 7)),
@@ -61,7 +64,9 @@ def test_a_warm_call_runs_its_program_at_once(name):
 def test_which_of_two_arguments_is_which_operand():
     for _ in range(WARM):
         jnp.dot(square, square)
-    np.testing.assert_array_equal(jnp.dot(square, 2 * square + 1), np.asarray(square) @ (2 * np.asarray(square) + 1))
+    np.testing.assert_array_equal(
+        jnp.dot(square, 2 * square + 1), np.asarray(square) @ (2 * np.asarray(square) + 1)
+    )
 
 
 def test_values_that_are_read_decide_each_time():
@@ -85,7 +90,9 @@ def test_files_are_read_each_time(tmp_path):
     for n in range(WARM + 1):
         np.save(tmp_path / "x.npy", np.arange(3) + n)
         (tmp_path / "x.bytes").write_bytes(bytes([n]))
-        assert jnp.load(str(tmp_path / "x.npy"))[0] == jnp.fromfile(str(tmp_path / "x.bytes"), jnp.uint8)[0] == n
+        assert (
+            jnp.load(str(tmp_path / "x.npy"))[0] == jnp.fromfile(str(tmp_path / "x.bytes"), jnp.uint8)[0] == n
+        )
 
 
 def test_each_call_warns():

@@ -26,21 +26,16 @@ MISSPELLED = {
     "jax.random.normall": "module 'hlotrace.random' has no attribute 'normall'; did you mean 'normal'?",
     "jax.vmapp": "module 'hlotrace' has no attribute 'vmapp'; did you mean 'vmap'?",
     "jax.lax.scann": "module 'hlotrace.lax' has no attribute 'scann'; did you mean 'scan'?",
-    "jax.errors.ShapError":
-        "module 'hlotrace.errors' has no attribute 'ShapError'; did you mean 'ShapeError'?",
+    "jax.errors.ShapError": "module 'hlotrace.errors' has no attribute 'ShapError'; did you mean 'ShapeError'?",
     "jax.tree.mapp": "module 'hlotrace.tree' has no attribute 'mapp'; did you mean 'map'?",
-    "jax.nn.initializers.zeross":
-        "module 'hlotrace.nn.initializers' has no attribute 'zeross'; did you mean 'zeros'?",
-    "jax.extend.core.primitives.tann_p":
-        "module 'hlotrace.extend.core.primitives' has no attribute 'tann_p'; did you mean 'tan_p'?",
-    "jax.interpreters.ad.defjpv":
-        "module 'hlotrace.interpreters.ad' has no attribute 'defjpv'; did you mean 'defjvp'?",
+    "jax.nn.initializers.zeross": "module 'hlotrace.nn.initializers' has no attribute 'zeross'; did you mean 'zeros'?",
+    "jax.extend.core.primitives.tann_p": "module 'hlotrace.extend.core.primitives' has no attribute 'tann_p'; did you mean 'tan_p'?",
+    "jax.interpreters.ad.defjpv": "module 'hlotrace.interpreters.ad' has no attribute 'defjpv'; did you mean 'defjvp'?",
     "jax.qqqq": "module 'hlotrace' has no attribute 'qqqq'",
     # Python says which one is meant
     "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",
-    "jax.vmap(lambda x: x.platform())(jnp.ones(2))":
-        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap of "
-        "<lambda> (BatchTracer has no attribute platform)",
+    "jax.vmap(lambda x: x.platform())(jnp.ones(2))": "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap of "
+    "<lambda> (BatchTracer has no attribute platform)",
 }
 
 

@@ -31,7 +31,10 @@ def test_a_length_makes_bincount_static():
 
 
 def test_histograms_of_points():
-    points, weights = np.stack([np.sin(X), np.cos(3 * X)], -1).reshape(-1, 2).astype(f32), np.abs(X).reshape(-1)
+    points, weights = (
+        np.stack([np.sin(X), np.cos(3 * X)], -1).reshape(-1, 2).astype(f32),
+        np.abs(X).reshape(-1),
+    )
     x, y = points.T
     cases = [({}, 3), ({}, (2, np.array([-1, 0, 0.2, 1], f32))), ({"range": [(0, 1), None]}, [2, 3]),
              ({"weights": weights}, 2), ({"weights": weights, "density": True}, 4),
@@ -48,13 +51,17 @@ def test_histograms_of_points():
     same([*jax.jit(jnp.histogram2d)(points[:0, 0], points[:0, 0])], [*np.histogram2d(x[:0], x[:0])])
 
 
-@pytest.mark.parametrize("call, error, words", [
-    (lambda: jnp.bincount(X[0, 0]), TypeError, "integer"),
-    (lambda: jnp.histogram_bin_edges(X, "auto"), NotImplementedError, "'auto'"),
-    (lambda: jnp.histogramdd(U), ValueError, "points, axes"), (lambda: jnp.histogramdd(X[0], (2, 3)), ValueError, "4 axes"),
-    (lambda: jnp.histogram2d(U, U[:3]), ValueError, "one size"),
-    (lambda: jnp.histogramdd(X[0], weights=U), ValueError, "one for each"),
-])
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: jnp.bincount(X[0, 0]), TypeError, "integer"),
+        (lambda: jnp.histogram_bin_edges(X, "auto"), NotImplementedError, "'auto'"),
+        (lambda: jnp.histogramdd(U), ValueError, "points, axes"),
+        (lambda: jnp.histogramdd(X[0], (2, 3)), ValueError, "4 axes"),
+        (lambda: jnp.histogram2d(U, U[:3]), ValueError, "one size"),
+        (lambda: jnp.histogramdd(X[0], weights=U), ValueError, "one for each"),
+    ],
+)
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):
         call()

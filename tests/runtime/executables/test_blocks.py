@@ -87,8 +87,14 @@ def test_donated_arguments_are_deleted_and_others_are_not(trained):
 
 
 def test_donated_arguments_are_counted_once(trained):
-    kept, donated = (jax.jit(lambda *a: step(*a), donate_argnums=n).lower(state(), X).compile().memory_analysis() for n in ((), 0))
-    assert (kept.alias_size_in_bytes, donated.alias_size_in_bytes) == (0, sum(p.nbytes for p in jax.tree.leaves(PARAMS)))
+    kept, donated = (
+        jax.jit(lambda *a: step(*a), donate_argnums=n).lower(state(), X).compile().memory_analysis()
+        for n in ((), 0)
+    )
+    assert (kept.alias_size_in_bytes, donated.alias_size_in_bytes) == (
+        0,
+        sum(p.nbytes for p in jax.tree.leaves(PARAMS)),
+    )
     assert kept.argument_size_in_bytes == donated.argument_size_in_bytes
     assert donated.peak_memory_in_bytes <= kept.peak_memory_in_bytes
 

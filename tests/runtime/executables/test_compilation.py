@@ -112,7 +112,11 @@ SOONER = {  # which are compiled without fusion emitters, by what compiles them 
     "several operations": (lambda x: jnp.tanh(x * 2) + x.sum(), X, True),
     "a branch": (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X, True),
     "one operation on 4,096": (jnp.sin, jnp.ones(4096), True),
-    "many on 8,192": (lambda x: jnp.where(x > 0, jnp.sin(x * 2) + jnp.cos(x), x[::-1]), jnp.ones(8192), False),
+    "many on 8,192": (
+        lambda x: jnp.where(x > 0, jnp.sin(x * 2) + jnp.cos(x), x[::-1]),
+        jnp.ones(8192),
+        False,
+    ),
     "many on 8,192, each": (lambda x: jnp.where(x > 0, jnp.sin(x * 2) + jnp.cos(x), x), jnp.ones(8192), True),
     "one sum of 65,536": (jnp.sum, jnp.ones(65536), False),
     "a transposition": (lambda x: x.T, jnp.ones((64, 512)), False),
