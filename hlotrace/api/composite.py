@@ -24,7 +24,6 @@ from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.slicing import as_array
 from ..primitives.programs.calls import jit_p
-from ..runtime import recalled  # noqa: F401 - calls of boundaries go through it
 from .jit import JitFunction
 from .signatures import NotHashable
 

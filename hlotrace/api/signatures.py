@@ -8,19 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.avals import is_arraylike
-from ..core.errors import did_you_mean
+from ..core.errors import did_you_mean, name_of
 from ..runtime.executables.ready import EQUAL_BUT_NOT_ALIKE
-
-
-def name_of(fun: Callable[..., Any]) -> str:
-    """The name of anything callable, for messages and programs; that of its class where it has none."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    try:
-        name = fun.__name__
-    except Exception:       # whatever a class makes of it
-        name = None
-    return name if isinstance(name, str) and name else type(fun).__name__
 
 
 def take_names(wrapper: Any, fun: Any) -> Any:

@@ -1,10 +1,11 @@
 """Exception classes under JAX's names, and the words that go with the most common mistakes."""
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -408,6 +409,17 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`; did you mean 'x'?`, or an empty string where none of the names known is near."""
     near = nearest(name, known)
     return "" if near is None else f"; did you mean {near!r}?"
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """The name of anything callable, for messages and programs; that of its class where it has none."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    try:
+        name = fun.__name__
+    except Exception:       # whatever a class makes of it
+        name = None
+    return name if isinstance(name, str) and name else type(fun).__name__
 
 
 def nearest(name: object, known: Iterable[object], likeness: float = 0.6) -> str | None:

@@ -117,7 +117,7 @@ def user_frame() -> Source | None:
 
 def user_stacklevel() -> int:
     """The `stacklevel` with which warnings.warn, called by the caller, points at the user's line."""
-    unwatch()
+    unwatch()       # a call that warns is to do so each time
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and (_internal.get(frame.f_code.co_filename)

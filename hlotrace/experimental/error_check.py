@@ -49,8 +49,11 @@ def set_error_if(pred: Any, /, msg: str) -> None:
 
 def raise_if_error() -> None:
     """What `set_error_if` noted first on this thread since the last call is raised, if there is anything.
-    JaxValueError the error; its notes say where its check is; ValueError in a function that is traced, where
-    it is not known yet."""
+
+    Raises:
+        JaxValueError: the error; its notes say where its check is.
+        ValueError: in a function that is traced, where it is not known yet.
+    """
     if state.trace is not EVAL:
         raise ValueError("raise_if_error() should not be called within a traced context, such as within a "
                          f"jitted function: it is in {state.trace.what}. Call it after that has returned")

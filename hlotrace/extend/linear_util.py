@@ -100,8 +100,11 @@ def transformation(gen, fun, *static):
 
 @_late
 def transformation_with_aux(gen, fun, *static):
-    """As `transformation`, where the step's last yield is `(result, aux)`.  Returns (the function, a function
-    that gives aux)."""
+    """As `transformation`, where the step's last yield is `(result, aux)`.
+
+    Returns:
+        (the function, a function that gives aux).
+    """
     store = Store()
 
     def call(*args, **kwargs):
@@ -119,8 +122,11 @@ def transformation2(gen, fun, *static):
 
 @_late
 def transformation_with_aux2(gen, fun, *static):
-    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`.  Returns (the function, a
-    function that gives the stored value)."""
+    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`.
+
+    Returns:
+        (the function, a function that gives the stored value).
+    """
     store = Store()
     wrapped = fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static), gen, static, store)
     return wrapped, lambda: store.val
@@ -138,8 +144,11 @@ def cache(call, *, explain=None):
 
 
 def merge_linear_aux(aux1, aux2):
-    """(is it the first?, value) of the one of two stores that was filled.  StoreException if both were, or
-    none."""
+    """(is it the first?, value) of the one of two stores that was filled.
+
+    Raises:
+        StoreException: if both were, or none.
+    """
     filled = []
     for first, aux in (True, aux1), (False, aux2):
         try:

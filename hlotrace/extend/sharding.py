@@ -18,7 +18,10 @@ class _Face(type):
 
 class GSPMDSharding(metaclass=_Face):
     """The PositionalSharding of devices that an HloSharding or OpSharding of XLA describes.
-    NotImplementedError for one that is neither replicated nor made of tiles and copies."""
+
+    Raises:
+        NotImplementedError: for one that is neither replicated nor made of tiles and copies.
+    """
 
     def __new__(cls, devices, op_sharding, *, memory_kind=None):
         found, devices = tiles(op_sharding), list(devices)

@@ -240,9 +240,12 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
 
 
 def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
-    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`.  Returns the name that its
-    `main` gets: `sym_name`, or that with a number if it is taken there; so for the others. They are added to
-    `dst_symtab`."""
+    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`.
+
+    Returns:
+        The name that its `main` gets: `sym_name`, or that with a number if it is taken there; so for the
+        others. They are added to `dst_symtab`.
+    """
     with dst_module.context, ir.Location.unknown():
         source = ir.Module.parse(lowering_rules.bytecode(src_module))
         operations, taken = list(source.body.operations), {_name_of(op) for op in dst_module.body.operations}

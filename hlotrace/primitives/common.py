@@ -122,7 +122,7 @@ def static_int(value: Any, parameter: str, advice: str = "") -> Any:
 
 
 def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
-    """`axis` counted from the front.  AxisError a ValueError and an IndexError, if there is no such axis."""
+    """`axis` counted from the front.  AxisError if there is none such."""
     if isinstance(axis, Tracer) and axis.concrete() is None:
         raise errors.concrete_needed(axis, f"{name} must be a known int")
     axis = static_int(axis, name, "; functions of two arrays have names of their own, as maximum and add"

@@ -312,6 +312,5 @@ def mapped_axes_of_keyword_arguments():
 @mistake(ValueError, "shard_map", "P('x',)", "rank 0", advice="keepdims=True")
 def spec_longer_than_a_result():
     mesh = jax.make_mesh((1,), ("x",))
-    return jax.shard_map(lambda x: x.sum(), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))(
-        jnp.ones(4)
-    )  # <-
+    total = jax.shard_map(lambda x: x.sum(), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))
+    return total(jnp.ones(4))  # <-

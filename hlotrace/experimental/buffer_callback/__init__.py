@@ -1,9 +1,9 @@
 """Callbacks that write their results into memory of the device, instead of returning them."""
 import functools
 
-from ...api.signatures import name_of
 from ...core import dtypes
 from ...core.avals import ShapedArray, aval_of, is_arraylike
+from ...core.errors import name_of
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names
 from ...primitives.programs.buffer_callback import buffer_callback_p

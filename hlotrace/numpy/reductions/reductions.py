@@ -32,14 +32,14 @@ class Kind:
     combine: Primitive
     identity: Callable      # of the dtype
     has_identity: bool      # do users see the reduction of nothing as a value?
-    facts: tuple = ()       # what else is given to the primitive
+    facts: dict = dataclasses.field(default_factory=dict)       # what else is given to the primitive
 
 
 SUM = Kind(reduce_sum_p, add_p, lambda dtype: scalar(0, dtype), True)
 PROD = Kind(reduce.reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
 MAX = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False)
 MIN = Kind(reduce.reduce_min_p, min_p, dtypes.max_value, False)
-LARGEST_NUMBER = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False, (("numbers", True),))
+LARGEST_NUMBER = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False, {"numbers": True})
 ALL = Kind(reduce.reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce.reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
@@ -102,7 +102,7 @@ def reduce_array(a, initial, where, kind, axes, keepdims, dtype):
     if where is not None:
         mask, a = split_alike(as_mask(where, shape), broadcast_in_dim(a, shape, tuple(range(len(shape)))))
         a = select(mask, a, kind.identity(computed).item())
-    out = kind.primitive.bind(a, axes=axes, **dict(kind.facts))
+    out = kind.primitive.bind(a, axes=axes, **kind.facts)
     if initial is not None:
         out = kind.combine.bind(broadcast_in_dim(cast(initial, computed), shape_of(out), ()), out)
     if keepdims:
@@ -138,7 +138,7 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
     axes, dtype, plain = _plan(kind, aval, axis, dtype, promote_integers, state.x64)
     if initial is None and where is None:
         if plain and not keepdims:
-            return kind.primitive.bind(a, axes=axes, **dict(kind.facts))
+            return kind.primitive.bind(a, axes=axes, **kind.facts)
         if not kind.has_identity and not size_of(aval.shape[i] for i in axes):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity: shape "
                              f"{aval.shape}, axis {axis}. Give an initial value with initial=...")

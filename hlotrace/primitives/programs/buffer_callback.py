@@ -2,13 +2,10 @@
 import functools
 
 from ...core.effects import IO
+from ...core.errors import name_of
 from ..common import Primitive, ShapedArray, np
 from .ffi import VMAP_METHODS, operands_of_one_call
 from .scan import batch_one_by_one
-
-
-def _name(callback):
-    return getattr(callback, "__name__", type(callback).__name__)
 
 
 def _lower(ctx, eqn, *names):
@@ -43,14 +40,14 @@ def _called(count, *, callback, in_tree, out_tree, **_):
         result = callback(context, out_tree.unflatten(buffers[len(buffers) - out_tree.num_leaves:]), *args,
                           **kwargs)
         if result is not None:
-            raise TypeError(f"a buffer callback returns None, and writes into `out`; {_name(callback)} "
+            raise TypeError(f"a buffer callback returns None, and writes into `out`; {name_of(callback)} "
                             f"returned {result!r:.60}")
         return ()
     return call
 
 
 def _jvp(primals, tangents, *, callback, **_):
-    raise ValueError(f"Buffer callbacks do not support JVP: {_name(callback)} has no derivative. Use "
+    raise ValueError(f"Buffer callbacks do not support JVP: {name_of(callback)} has no derivative. Use "
                      "jax.custom_jvp or jax.custom_vjp on the function that calls it, or stop_gradient on "
                      "its arguments.")
 
@@ -59,12 +56,12 @@ def _batching(axis, args, dims, *, callback, result_avals, vmap_method, input_ou
     if vmap_method is None:
         raise NotImplementedError("vmap is only supported for the buffer_callback primitive when vmap_method "
                                   f"is one of {', '.join(map(repr, VMAP_METHODS[:-1]))}. Got "
-                                  f"vmap_method=None for {_name(callback)}")
+                                  f"vmap_method=None for {name_of(callback)}")
     bind = functools.partial(buffer_callback_p.bind, callback=callback, vmap_method=vmap_method,
                              input_output_aliases=input_output_aliases, **params)
     if vmap_method.startswith("sequential"):
         return batch_one_by_one(axis, args, dims, functools.partial(bind, result_avals=result_avals),
-                                _name(callback), axis.size if vmap_method == "sequential_unrolled" else 1)
+                                name_of(callback), axis.size if vmap_method == "sequential_unrolled" else 1)
     args, _ = operands_of_one_call(axis, args, dims, vmap_method, {i for i, _ in input_output_aliases})
     outs = bind(*args, result_avals=tuple([a.with_axis(0, axis.size) for a in result_avals]))
     return outs, [0] * len(outs)

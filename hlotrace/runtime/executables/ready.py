@@ -45,8 +45,10 @@ def add_static(parts: list[Any], x: Any) -> None:
 
 def look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
     """Add to `types` what decides the types of leaves that may be arrays or None, under the same options.
-    The result are the operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers;
-    None where a leaf is something else: a container, most often."""
+
+    The result is the operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers;
+    None where a leaf is something else: a container, most often.
+    """
     operands: list[Any] = []
     for x in leaves:
         if type(x) is ArrayImpl:
