@@ -110,7 +110,7 @@ def _sooner(lowered: Lowered) -> Mapping[str, Any]:
     place. Its text tells, also of what primitives hold and lower to: all types that it names are counted.
     """
     text = lowered.text
-    if not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
+    if not binding.sooner or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
         return {}
     elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
     few = _SMALL_LOOP if "stablehlo.while" in text else _SMALL
