@@ -232,11 +232,13 @@ def test_ctrl_c_anywhere_leaves_a_usable_process():
             came.append(1)
             raise KeyboardInterrupt
         signal.signal(signal.SIGALRM, interrupt)        # SIGINT, but at a time of its own
+        def until_it_came(i):   # no loop in the try itself: Python 3.13 leaves a while's last jump out of it
+            signal.setitimer(signal.ITIMER_REAL, times.uniform(1e-4, 0.1))
+            while len(came) == i:
+                (wait if i % 4 == 3 else work)(i)
         for i in range(40):
             try:
-                signal.setitimer(signal.ITIMER_REAL, times.uniform(1e-4, 0.1))
-                while len(came) == i:
-                    (wait if i % 4 == 3 else work)(i)
+                until_it_came(i)
             except KeyboardInterrupt:
                 pass
             assert state.trace is EVAL and not state.axis_env and not state.x64 and state.overrides is None
