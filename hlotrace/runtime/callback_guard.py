@@ -55,7 +55,7 @@ def carried(error: BaseException) -> BaseException:
     with _lock:
         number = next(_numbers)
         _raised[number] = error
-        while len(_raised) > _KEPT:
+        if len(_raised) > _KEPT:
             del _raised[next(iter(_raised))]
     return _Carrier(f"hlotrace-exception-{number};")
 
