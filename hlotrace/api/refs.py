@@ -10,7 +10,7 @@ from ..core.config import state
 from ..core.errors import ShapeError
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
-from ..core.refs import Ref
+from ..core.refs import Memory, Ref
 from ..primitives.arrays.elementwise import add
 from ..primitives.programs.refs import get_p, set_p
 from . import adapters
@@ -29,6 +29,8 @@ def _chosen(aval: ShapedArray, i: int, n: int) -> Jaxpr:
 def read(ref: Ref) -> Any:
     """The whole value of a Ref, wherever it was made."""
     ref.check()
+    if isinstance(ref._value, Memory):
+        return ref._value.access("get", ref, (), ())
     if ref.home is not state.trace:
         return get_p.bind(ref=ref, program=_chosen(ref.inner_aval, 0, 1))[0]
     ref._shared = True
@@ -37,6 +39,9 @@ def read(ref: Ref) -> Any:
 
 def write(ref: Ref, value: Any) -> None:
     """Give a Ref another value of its type, wherever it was made."""
+    if isinstance(ref._value, Memory):
+        ref._value.access("set", ref, (), (value,))
+        return
     set_p.bind(value, ref=ref, program=_chosen(ref.inner_aval, 1, 2))
 
 

@@ -81,6 +81,15 @@ class RefOrView:
         raise TypeError(f"{self.aval} is not an array. {self.instead_of_an_array}")
 
 
+class Memory:
+    """In the place of a Ref's value: memory of which there is no array, of the type `aval`.
+
+    A class derived from it says in `access(name, ref, steps, values)` what reading and writing is.
+    """
+    aval: ShapedArray
+    access: Callable[..., Any]
+
+
 class Ref(RefOrView):
     """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part.
 
@@ -98,7 +107,7 @@ class Ref(RefOrView):
 
     def __init__(self, value: Any, kind: str | None = None) -> None:
         self.kind = kind
-        self.home, self.inner_aval = state.trace, aval_of(value)
+        self.home, self.inner_aval = state.trace, value.aval if isinstance(value, Memory) else aval_of(value)
         self._value = value
         self._shared = True       # is the array that is the value referred to elsewhere?
 

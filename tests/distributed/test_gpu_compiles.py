@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+import triton_kernels
 from golden_programs import FAMILIES
 from gpu_topologies import lacks
 from op_table import ROWS, sharding
@@ -16,6 +17,7 @@ from places import ROOT
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
+from hlotrace.experimental import pallas
 from hlotrace.inspection.communication import collectives
 from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
@@ -160,3 +162,11 @@ def test_a_step_of_a_gpt_is_compiled(name, sizes):
         compiled = hlotrace.jit(example["step"]).lower(*args).compile()
     axes = {found.axes for found in collectives(compiled.as_text(), mesh)}
     assert ("data",) in axes and ("model",) in axes
+
+
+@pytest.mark.parametrize("name", triton_kernels.CASES)
+def test_a_kernel_is_compiled_by_triton(name):
+    kernel, out, args, options = triton_kernels.CASES[name]
+    compiled = hlotrace.jit(pallas.pallas_call(kernel, out, **options),
+                            in_shardings=SingleDeviceSharding(gpus(1)[0])).lower(*map(struct, args)).compile()
+    assert "__gpu$xla.gpu.triton" in compiled.as_text()

@@ -11,13 +11,14 @@ import sys
 
 import numpy as np
 import pytest
+import triton_kernels
 from op_table import ROWS, linear_algebra, sharding
 from places import ROOT
 
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
-from hlotrace.experimental import io_callback, serialize_executable
+from hlotrace.experimental import io_callback, pallas, serialize_executable
 from hlotrace.experimental.buffer_callback import buffer_callback
 from hlotrace.runtime.devices import chips
 from hlotrace.sharding import Mesh, SingleDeviceSharding
@@ -229,6 +230,25 @@ def test_memory_of_pytorch_is_shared():
     for _ in range(20):         # it is computed when it is read
         product = torch.randn(3000, 3000, device="cuda") @ torch.randn(3000, 3000, device="cuda")
         np.testing.assert_allclose(jnp.from_dlpack(product)[-1], product[-1].cpu(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", triton_kernels.CASES)
+def test_a_compiled_kernel_does_what_its_loop_does(name):
+    if PLATFORM == "cpu":
+        pytest.skip("kernels are compiled for GPUs")
+    kernel, out, args, options = triton_kernels.CASES[name]
+    with hlotrace.default_device(hlotrace.devices("cpu")[0]):
+        expected = hlotrace.tree.leaves(triton_kernels.interpreted(
+            kernel, out, [np.asarray(x) for x in args], options))
+    call = pallas.pallas_call(kernel, out, **options)
+    args = [hlotrace.device_put(np.asarray(x), here()) for x in args]
+    many = hlotrace.vmap(call, in_axes=(0, *[None] * (len(args) - 1)))(jnp.stack([args[0]] * 2), *args[1:])
+    for found in (call(*args), hlotrace.jit(call)(*args), hlotrace.tree.map(lambda x: x[1], many)):
+        for result, value in zip(hlotrace.tree.leaves(found), expected, strict=True):
+            value = np.asarray(value)
+            rough = value.dtype.itemsize == 2
+            np.testing.assert_allclose(np.asarray(result).astype("float64"), value.astype("float64"),
+                                       rtol=2e-2 if rough else 1e-4, atol=2e-2 if rough else 1e-5)
 
 
 @of_gpus

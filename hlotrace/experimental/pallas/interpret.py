@@ -64,7 +64,7 @@ def num_programs(axis):
 
 
 @contextlib.contextmanager
-def _at(ids, grid):
+def at_place(ids, grid):
     if not hasattr(_places, "stack"):
         _places.stack = []
     _places.stack.append((ids, grid))
@@ -85,13 +85,13 @@ def _memory(like):
     return jnp.full(like.shape, _nothing(like.dtype), like.dtype)
 
 
-class _Blocks:
-    """An operand or a result, called `name`, by its blocks."""
+class Blocks:
+    """An operand or a result, called `name` and of the type `like`, by its blocks."""
 
-    def __init__(self, name, spec, shape):
-        self.name, self.shape = name, tuple(shape)
+    def __init__(self, name, spec, like):
+        self.name, self.shape, self.dtype = name, tuple(like.shape), like.dtype
         whole = spec is no_block_spec or spec is None or spec.block_shape is None
-        self.dims = [Blocked(n) for n in shape] if whole else [*map(self._dim, spec.block_shape)]
+        self.dims = [Blocked(n) for n in self.shape] if whole else [*map(self._dim, spec.block_shape)]
         self.index_map = None if whole and (spec is no_block_spec or spec is None) else spec.index_map
         if len(self.dims) != len(self.shape):
             raise ValueError(f"pallas_call: the block shape of {name}, {spec.block_shape}, must have the same"
@@ -119,16 +119,20 @@ class _Blocks:
             return array
         return jnp.pad(array, width, constant_values=_nothing(array.dtype))
 
-    def starts(self, ids, scalars):
-        """Where the block of a place in the grid begins."""
+    def index(self, ids, scalars):
+        """The index of the block of a place in the grid."""
         if self.index_map is None:
-            return [0] * len(self.shape)
+            return (0,) * len(self.shape)
         index = self.index_map(*ids, *scalars)
         index = tuple(index) if isinstance(index, (tuple, list)) else (index,)
         if len(index) != len(self.shape):
             raise ValueError(f"pallas_call: the index map of {self.name} must return {len(self.shape)} "
                              f"values, one for each dimension of its blocks, and returns {len(index)}")
-        each = zip(index, self.sizes, self.dims)
+        return index
+
+    def starts(self, ids, scalars):
+        """Where that block begins."""
+        each = zip(self.index(ids, scalars), self.sizes, self.dims)
         return [i if isinstance(dim, Element) else i * size for i, size, dim in each]
 
     def read(self, array, starts):
@@ -144,7 +148,7 @@ class _Blocks:
         return array[tuple(map(slice, self.shape))]
 
 
-def _blocks(what, specs, values):
+def blocks_of(what, specs, values):
     leaves, structure = pytree.tree_flatten(values)
     if specs is no_block_spec:
         flat = [no_block_spec] * len(leaves)
@@ -154,7 +158,7 @@ def _blocks(what, specs, values):
         raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
                          f"{len(leaves)} {what}puts; they must be as many")
     each = enumerate(zip(flat, leaves))
-    return [_Blocks(f"{what}put {i}", spec, x.shape) for i, (spec, x) in each], structure
+    return [Blocks(f"{what}put {i}", spec, x) for i, (spec, x) in each], structure
 
 
 def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block_spec,
@@ -196,18 +200,18 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     def call(*args):
         _check(title, interpret, spec.grid)
         arrays = pytree.tree_map(jnp.asarray, args)
-        return _run(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
+        if interpret is True:
+            return _run(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
+        from .compiled import call_compiled
+        return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, compiler_params)
     call.__name__ = title
     return call
 
 
 def _check(title, interpret, grid):
-    if interpret is not True:
-        if default_backend() == "cpu":
-            raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
-                             "interpret=True")
-        raise NotImplementedError(f"pallas_call of {title}: kernels are not compiled yet; interpret=True "
-                                  "runs them as a loop; docs/kernels.md shows how XLA takes a kernel")
+    if interpret is not True and interpret is not False:
+        raise NotImplementedError(f"pallas_call of {title}: interpret={interpret!r} is not supported: True runs "
+                                  "it as a loop, False compiles it")
     if not all(isinstance(n, (int, np.integer)) for n in grid):
         raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
                                   "known when a kernel is traced")
@@ -216,8 +220,8 @@ def _check(title, interpret, grid):
 def _run(title, kernel, out_shape, spec, aliases, args):
     count, grid = getattr(spec, "num_scalar_prefetch", 0), spec.grid
     scalars, operands = args[:count], args[count:]
-    ins, in_tree = _blocks("in", spec.in_specs, operands)
-    outs, out_tree = _blocks("out", spec.out_specs, out_shape)
+    ins, in_tree = blocks_of("in", spec.in_specs, operands)
+    outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
     arrays = [b.padded(x) for b, x in zip(ins, pytree.tree_leaves(operands))]
     results = [b.padded(_memory(like)) for b, like in zip(outs, pytree.tree_leaves(out_shape))]
     for i, j in aliases.items():
@@ -230,7 +234,7 @@ def _run(title, kernel, out_shape, spec, aliases, args):
         results, scratch = state
         ids = [number // math.prod(grid[axis + 1:]) % n for axis, n in enumerate(grid)]
         first = [new_ref(x) for x in scalars]
-        with _at(ids, grid):
+        with at_place(ids, grid):
             at_in, at_out = ([b.starts(ids, first) for b in each] for each in (ins, outs))
             read = [new_ref(b.read(x, at)) for b, x, at in zip(ins, arrays, at_in)]
             written = [new_ref(b.read(x, at)) for b, x, at in zip(outs, results, at_out)]

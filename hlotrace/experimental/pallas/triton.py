@@ -2,6 +2,9 @@
 import dataclasses
 
 from ... import lax, numpy as jnp
+from ...numpy.indexing.index_entries import Slice
+from ...numpy.indexing.refs import RefView
+from .memory import memory_of
 from .parts import multiple_of
 from .unsupported import export_functions
 
@@ -43,20 +46,102 @@ def load(ref, *, mask=None, other=None, cache_modifier=None, eviction_policy=Non
 
     How the value is cached is the compiler's here.
     """
-    value = ref[...]
-    return value if mask is None or other is None else jnp.where(mask, value, other).astype(value.dtype)
+    if (found := memory_of(ref)) is not None:
+        of, steps, memory = found
+        return memory.load(of, steps, mask, other)
+    if mask is None:
+        return ref[...]
+    _, value, index = _with_room(ref)
+    value = value[index]
+    return value if other is None else jnp.where(mask, value, other).astype(value.dtype)
 
 
 def store(ref, val, *, mask=None, eviction_policy=None):
     """Write `val` to a Ref, or a view `ref.at[...]`, where `mask` is not False."""
-    ref[...] = val if mask is None else jnp.where(mask, val, ref[...])
+    if (found := memory_of(ref)) is not None:
+        of, steps, memory = found
+        memory.store(of, steps, val, mask)
+        return
+    if mask is None:
+        ref[...] = val
+        return
+    of, value, index = _with_room(ref)
+    written = value.at[index].set(jnp.where(mask, val, value[index]).astype(value.dtype))
+    room = [(a - b) // 2 for a, b in zip(value.shape, of.shape)]
+    of[...] = lax.slice(written, room, [r + n for r, n in zip(room, of.shape)])
+
+
+def _with_room(ref):
+    """(A Ref, its value with room on both sides, the index there) of a Ref, or of a part.
+
+    Where a window is under a mask it is not moved: it may go beyond the Ref.
+    """
+    if type(ref) is not RefView or ref.steps[-1][0] != "at":
+        return ref, ref[...], ...
+    *steps, (_, index) = ref.steps
+    of = RefView(ref.ref, tuple(steps)) if steps else ref.ref
+    entries = list(index) if isinstance(index, tuple) else [index]
+    axis, room = 0, [0] * of.ndim
+    for i, entry in enumerate(entries):
+        if isinstance(entry, Slice):
+            room[axis] = (entry.size - 1) * entry.stride + 1
+            entries[i] = dataclasses.replace(entry, start=jnp.clip(
+                entry.start, -room[axis], of.shape[axis]) + room[axis])
+        if entry is Ellipsis:
+            axis = of.ndim - sum(e is not None for e in entries[i + 1:])
+        else:
+            axis += entry is not None
+    return of, jnp.pad(of[...], [(n, n) for n in room]), tuple(entries)
+
+
+def _atomic(name, how, combine):
+    def atomic(x_ref_or_view, idx, val, *, mask=None):
+        view = x_ref_or_view if idx is None else x_ref_or_view.at[idx]
+        if (found := memory_of(view)) is not None:
+            of, steps, memory = found
+            return memory.store(of, steps, val, mask, how)
+        before = view[...]
+        store(view, combine(before, jnp.asarray(val, before.dtype)), mask=mask)
+        return before
+    atomic.__name__ = atomic.__qualname__ = name
+    atomic.__doc__ = f"""{_ABOUT[how]} a part of a Ref in one step, also where other places of the grid do so.
+
+    Args:
+        idx: the index of the part, None for all of it.
+        val: as the part, or broadcast to it.
+        mask: where it is False nothing happens.
+    Returns:
+        What was there before.
+    """
+    return atomic
+
+
+_ABOUT = {"add": "Add to", "max": "Write the larger of a value and", "min": "Write the smaller of a value and",
+          "and": "Combine by bitwise and", "or": "Combine by bitwise or", "xor": "Combine by bitwise xor",
+          "xchg": "Replace"}
+atomic_add = _atomic("atomic_add", "add", jnp.add)
+atomic_max = _atomic("atomic_max", "max", jnp.maximum)
+atomic_min = _atomic("atomic_min", "min", jnp.minimum)
+atomic_and = _atomic("atomic_and", "and", jnp.bitwise_and)
+atomic_or = _atomic("atomic_or", "or", jnp.bitwise_or)
+atomic_xor = _atomic("atomic_xor", "xor", jnp.bitwise_xor)
+atomic_xchg = _atomic("atomic_xchg", "xchg", lambda before, value: value)
+
+
+def atomic_cas(ref, cmp, val):
+    """Write `val` to a Ref, or a view, where it has `cmp`, in one step; returns what was there before."""
+    if (found := memory_of(ref)) is not None:
+        of, steps, memory = found
+        return memory.compare_and_swap(of, steps, cmp, val)
+    before = ref[...]
+    ref[...] = jnp.where(before == cmp, val, before).astype(before.dtype)
+    return before
 
 
 max_contiguous = multiple_of
 
 
-__all__ = ["CompilerParams", "dot", "load", "max_contiguous", "store"]
+__all__ = ["CompilerParams", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
+           "atomic_xchg", "atomic_xor", "dot", "load", "max_contiguous", "store"]
 
-export_functions(globals(), """
-    approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
-    atomic_xor debug_barrier elementwise_inline_asm""")
+export_functions(globals(), "approx_tanh debug_barrier elementwise_inline_asm")

@@ -11,7 +11,7 @@ from ...core.caches import cached
 from ...core.config import state
 from ...core.errors import ShapeError
 from ...core.jaxpr_trace import trace_to_jaxpr
-from ...core.refs import KINDS, Ref, RefOrView
+from ...core.refs import KINDS, Memory, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete
 from ...primitives.arrays.elementwise import stop_gradient_p
@@ -21,7 +21,7 @@ from ..arrays.creation import asarray, zeros
 from ..util import unsigned
 from . import index_entries, indexing
 
-_TRACED = "traced"      # in the static part of an index, the place of an operand
+TRACED = "traced"      # in the static part of an index, the place of an operand
 
 
 def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
@@ -171,8 +171,7 @@ class RefView(RefOrView):
     @property
     def inner_aval(self):
         """The type of the part."""
-        layout, operands = _layout(self.steps, False)
-        return _program(get_p, self.ref.inner_aval, layout, tuple(map(aval_of, operands)), ()).out_avals[0]
+        return part_of(self.ref.inner_aval, *layout_of(self.steps))
 
     def check(self):
         """An error where the Ref has no such part."""
@@ -297,11 +296,13 @@ def _access(primitive, ref, index, *values):
     if primitive is get_p and not steps:
         return read(of)
     values = [_value(primitive, ref.dtype, v) for v in values]
+    if isinstance(of._value, Memory):
+        return of._value.access(primitive.name, of, steps, values)
     # are numbers operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:
         _check_inside(of.shape, index_entries.expand(of.shape, steps[0][1], inside=True))
-    layout, operands = _layout(steps, numbers)
+    layout, operands = layout_of(steps, numbers)
     program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)),
                        tuple(map(aval_of, values)))
     if of.kind is not None:
@@ -324,8 +325,13 @@ def _check_inside(shape, entries):
                              "negative ones count from the end")
 
 
-def _layout(steps, numbers):
-    """What of the steps of a view is static, and the operands of the indices."""
+def part_of(aval, layout, operands):
+    """The type of what the steps of a view select of a Ref of the type `aval`; see `layout_of`."""
+    return _program(get_p, aval, layout, tuple(map(aval_of, operands)), ()).out_avals[0]
+
+
+def layout_of(steps, numbers=False):
+    """What of the steps of a view is static, and the operands of the indices; numbers, too, if so."""
     layout, operands = [], []
     for how, what in steps:
         if how == "at":
@@ -357,7 +363,7 @@ def _static(entry, operands, numbers):
         start = entry.start
         if not isinstance(start, (int, np.integer)):
             operands.append(start)
-            start = _TRACED
+            start = TRACED
         return [("window", start, entry.size, entry.stride)]
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return [entry]
@@ -368,7 +374,7 @@ def _static(entry, operands, numbers):
     else:
         parts = [np.asarray(entry) if isinstance(entry, (list, tuple)) else entry]
     operands.extend(parts)
-    return [_TRACED] * len(parts)
+    return [TRACED] * len(parts)
 
 
 @cached(1024)
@@ -396,14 +402,14 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
 
 
 def _entry(e, operands):
-    if e is _TRACED:
+    if e is TRACED:
         return next(operands)
     if type(e) is not tuple:
         return e
     kind, start, *rest = e
     if kind == "slice":
         return slice(start, *rest)
-    return index_entries.Slice(next(operands) if start is _TRACED else start, *rest)
+    return index_entries.Slice(next(operands) if start is TRACED else start, *rest)
 
 
 def _step(value, how, what):

@@ -1,0 +1,185 @@
+"""Kernels that are compiled: for NVIDIA's GPUs, by the Triton in XLA.
+
+A kernel is traced with Refs that are places in memory, `memory.py`; the program is written as Triton's text,
+`triton_ir.py`, and is a custom call of the program around it.
+"""
+import math
+
+import numpy as np
+
+from ...core.avals import ShapedArray, aval_of
+from ...core.jaxpr_trace import trace_to_jaxpr
+from ...core.primitive import Builtin
+from ...core.pytrees import pytree
+from ...core.trace import Tracer
+from ...numpy.arrays.creation import asarray
+from ...primitives.arrays.shape import front
+from .interpret import at_place, blocks_of
+from .memory import kernel_ref, program_id_p
+from .specs import Element, Squeezed
+from .triton import CompilerParams
+from .triton_ir import Writer
+
+TARGET = "__gpu$xla.gpu.triton"
+_MOST = 2 ** 31 - 1     # programs of a grid
+
+
+class Places:
+    """What part of an array a Ref of a kernel is.
+
+    `index` is the program of an index map, [*place in the grid] -> [*block]; `sizes` are those of the block,
+    `windows` the dimensions that the map gives in elements, `squeezed` those that the Ref does not have, and
+    `beyond` those of which a block may end after the array.
+    """
+
+    def __init__(self, blocks, index, mapped):
+        one = [1] * mapped      # in front are axes of vmap, of which a kernel has one element
+        self.index, self.sizes = index, [*one, *blocks.sizes]
+        dims = [*[Squeezed()] * mapped, *blocks.dims]
+        self.windows = {d for d, dim in enumerate(dims) if isinstance(dim, Element)}
+        self.squeezed = {d for d, dim in enumerate(dims) if isinstance(dim, Squeezed)}
+        self.beyond = {d for d, n in enumerate(blocks.shape, mapped)
+                       if self.sizes[d] > 1 and (d in self.windows or n % self.sizes[d])}
+
+
+class Kernel:
+    """A kernel with the types of its arrays, traced for a grid.
+
+    Args:
+        call: of the Refs of scalars, operands and results, to the kernel's arguments: it runs the kernel.
+        scalars: types of what comes first and has no blocks.
+        blocks: the `Blocks` of operands and results.
+        grid: its sizes.
+        sizes: those of axes that vmap has put in front of the grid.
+        mapped: for each of the blocks, for each of these axes, whether the array has it, in front.
+    """
+
+    def __init__(self, name, call, scalars, blocks, grid, sizes, mapped, options):
+        self.name, self.call, self.scalars, self.blocks, self.options = name, call, scalars, blocks, options
+        self.own_grid, self.axes, self.mapped = tuple(grid), tuple(sizes), mapped
+        self.grid = (*self.axes, *self.own_grid)
+        if math.prod(self.grid) > _MOST:
+            raise ValueError(f"pallas_call of {name}: a grid of {self.grid} has more than {_MOST} places")
+        self.refs = [kernel_ref(aval, i, aval) for i, aval in enumerate(scalars)]
+        each = zip(blocks, mapped, strict=True)
+        self.refs += [self._ref(*pair, number) for number, pair in enumerate(each, len(scalars))]
+        self.program = trace_to_jaxpr(self._run, [], name)
+        if any(isinstance(c, Tracer) or np.size(c) > 1 for c in self.program.consts):
+            shapes = ", ".join(aval_of(c).str_short() for c in self.program.consts)
+            raise ValueError(f"pallas_call: the kernel {name} captures constants, {shapes}: pass them as operands")
+
+    def _ref(self, blocks, mapped, number):
+        have = [axis for axis, has in enumerate(mapped) if has]
+        array = ShapedArray((*[self.axes[axis] for axis in have], *blocks.shape), blocks.dtype)
+        places = None
+        if blocks.index_map is not None or have:
+            def index(*ids):
+                found = blocks.index(ids[len(self.axes):], self.refs[:len(self.scalars)])
+                return [*[ids[axis] for axis in have], *[asarray(i, dtype="int32") for i in found]]
+            axes = [ShapedArray((), "int32")] * len(self.grid)
+            places = Places(blocks, trace_to_jaxpr(index, axes, "index_map"), len(have))
+        return kernel_ref(array.update(shape=blocks.inner), number, array, places)
+
+    def _run(self):
+        ids = [program_id_p.bind(axis=axis) for axis in range(len(self.grid))]
+        with at_place(ids[len(self.axes):], self.own_grid):
+            self.call(self.refs)
+        return []
+
+    def with_axis(self, size, mapped):
+        """The kernel for arrays of which those marked have one more axis, in front."""
+        marks = [(has, *before) for has, before in zip(mapped, self.mapped, strict=True)]
+        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes), marks,
+                      self.options)
+
+    def text(self):
+        """It in the Triton dialect."""
+        writer = Writer(self.grid)
+        arguments = [writer.argument(i, ref._value.array) for i, ref in enumerate(self.refs)]
+        for i, ref in enumerate(self.refs):
+            if (places := ref._value.blocks) is not None:
+                for d, at in enumerate(writer.run(places.index, writer.ids)):
+                    size = 1 if d in places.windows else places.sizes[d]
+                    writer.starts[i][d] = at if size == 1 else writer.binary("mul", at, writer.constant(size))
+        writer.run(self.program, [])
+        return "\n".join(["module {", f"tt.func public @{self.name}({', '.join(arguments)}) {{", *writer.lines,
+                          "tt.return", "}", "}"])
+
+
+def call_compiled(title, kernel, out_shape, spec, aliases, args, options):
+    """The results of `pallas_call` for these arrays.
+
+    Raises:
+        NotImplementedError: for scratch, of which Triton has none.
+    """
+    if pytree.tree_leaves(spec.scratch_shapes):
+        raise NotImplementedError(f"pallas_call of {title}: scratch_shapes are not supported where it is "
+                                  "compiled with Triton; carry values in lax.fori_loop")
+    count = getattr(spec, "num_scalar_prefetch", 0)
+    ins, in_tree = blocks_of("in", spec.in_specs, args[count:])
+    outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
+    name = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
+
+    def call(refs):
+        operands, results = refs[count:count + len(ins)], out_tree.unflatten(refs[count + len(ins):])
+        results = results if isinstance(out_shape, (tuple, list)) else (results,)
+        found = kernel(*refs[:count], *in_tree.unflatten(operands), *results)
+        if found is not None:
+            raise ValueError(f"pallas_call: the kernel {title} should return None; it returns {found!r:.60}")
+    made = Kernel(name, call, [*map(aval_of, args[:count])], [*ins, *outs], spec.grid, (), [()] * len(ins + outs),
+                  _options(title, options))
+    leaves = pytree.tree_leaves(args)
+    out_avals = tuple(ShapedArray(b.shape, b.dtype) for b in outs)
+    return out_tree.unflatten(pallas_call_p.bind(*leaves, kernel=made, out_avals=out_avals,
+                                                 aliases=tuple(sorted(aliases.items()))))
+
+
+def _options(title, options):
+    """The CompilerParams that were given, or their defaults."""
+    warps, stages = (getattr(options, name, None) for name in ("num_warps", "num_stages"))
+    warps, stages = 4 if warps is None else warps, 3 if stages is None else stages
+    if warps not in (1, 2, 4, 8, 16, 32):       # XLA would end the process
+        raise ValueError(f"pallas_call of {title}: num_warps={warps} must be 1, 2, 4, 8, 16 or 32")
+    if type(stages) is not int or stages < 1:
+        raise ValueError(f"pallas_call of {title}: num_stages={stages} must be an int of at least 1")
+    return CompilerParams(warps, stages)
+
+
+def _lower(ctx, eqn, *names):
+    kernel = eqn.params["kernel"]
+    config = {"name": kernel.name, "ir": kernel.text(), "num_stages": np.int32(kernel.options.num_stages),
+              "num_warps": np.int32(kernel.options.num_warps), "grid_x": np.int32(math.prod(kernel.grid)),
+              "grid_y": np.int32(1), "grid_z": np.int32(1), "debug": False}
+    avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    return ctx.custom_call(TARGET, names, avals, outs, layouts=[None] * len(avals), result_layouts=[None] * len(outs),
+                           config=config, aliases=dict(eqn.params["aliases"]))
+
+
+def _not_here(ctx, eqn, *names):
+    title = eqn.params["kernel"].name
+    if ctx.platform == "cpu":
+        raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
+                         "interpret=True")
+    raise NotImplementedError(f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not for "
+                              f"{ctx.platform}; interpret=True runs them as a loop")
+
+
+def _jvp(primals, tangents, *, kernel, **_):
+    raise NotImplementedError(f"pallas_call of {kernel.name} has no derivative where it is compiled: give one with "
+                              "jax.custom_vjp, or differentiate it with interpret=True")
+
+
+def _batching(axis, args, dims, *, kernel, out_avals, aliases):
+    count = len(kernel.scalars)
+    if any(d is not None for d in dims[:count]):
+        raise NotImplementedError(f"vmap of pallas_call of {kernel.name} over scalars that come before its operands")
+    mapped = [d is not None for d in dims[count:]]
+    many = kernel.with_axis(axis.size, [*mapped, *[True] * len(out_avals)])
+    outs = pallas_call_p.bind(*front(args, dims), kernel=many, aliases=aliases,
+                              out_avals=tuple(a.with_axis(0, axis.size) for a in out_avals))
+    return outs, [0] * len(outs)
+
+
+pallas_call_p = Builtin(
+    "pallas_call", multiple_results=True, lower={"cuda": _lower, None: _not_here}, jvp=_jvp, batching=_batching,
+    abstract_eval=lambda *avals, out_avals, **_: list(out_avals))

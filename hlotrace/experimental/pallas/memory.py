@@ -1,0 +1,95 @@
+"""What a kernel that is compiled reads and writes: its Refs are places in memory, and an access is an equation.
+
+`load` and `store` have the Ref as a parameter and the traced parts of the index as operands, followed by what
+is written, a mask and what is there where it is False.  They are lowered with the kernel that has them.
+"""
+from ...core.avals import ShapedArray
+from ...core.primitive import Builtin
+from ...core.refs import Access, Memory, Ref
+from ...numpy.arrays.creation import asarray
+from ...numpy.arrays.shaping import broadcast_to
+from ...numpy.indexing.refs import layout_of, part_of
+
+
+def _refuse(what):
+    def rule(*args, **params):
+        raise NotImplementedError(f"{what} of what a compiled Pallas kernel reads or writes: differentiate or "
+                                  "map the function that calls the kernel, with jax.custom_vjp and jax.vmap")
+    return rule
+
+
+def _alone(ctx, eqn, *names):
+    raise NotImplementedError(f"{eqn.primitive}: a part of a compiled Pallas kernel is lowered with the kernel")
+
+
+def _part(name, **rules):
+    return Builtin(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), **rules)
+
+
+# ref: the Ref; layout: the static part of the index; masked: are a mask, and what there is without it, last?
+load_p = _part("load", abstract_eval=lambda *avals, ref, layout, masked, out: out,
+               effects=lambda params: (Access(ref=params["ref"]),))
+# how: "set" writes; "add" and others are done in one step, atomically, and give what was there
+store_p = _part("store", multiple_results=True, effects=lambda params: (Access(ref=params["ref"], writes=True),),
+                abstract_eval=lambda *avals, ref, layout, masked, how, out: [] if how == "set" else [out])
+cas_p = _part("compare_and_swap", effects=lambda params: (Access(ref=params["ref"], writes=True),),
+              abstract_eval=lambda *avals, ref, layout, out: out)
+program_id_p = _part("program_id", abstract_eval=lambda *, axis: ShapedArray((), "int32"))
+
+
+class KernelMemory(Memory):
+    """The memory of a Ref of a compiled kernel.
+
+    `number` is that of the kernel's argument, of the array type `array`; `blocks` says what part of it the
+    Ref is, or is None for all.
+    """
+
+    def __init__(self, aval, number, array, blocks=None):
+        self.aval, self.number, self.array, self.blocks = aval, number, array, blocks
+
+    def access(self, name, ref, steps, values):
+        """Read (`get`), write (`set`), both (`swap`) or add (`addupdate`) what the steps of a view select."""
+        if name == "get":
+            return self.load(ref, steps)
+        value, = values
+        before = None if name == "set" else self.load(ref, steps)
+        self.store(ref, steps, before + value if name == "addupdate" else value)
+        return before if name == "swap" else None
+
+    def load(self, ref, steps, mask=None, other=None):
+        """The elements that the steps select; where the mask is False they are `other`, or anything."""
+        layout, operands, part = self._selected(ref, steps)
+        if mask is None:
+            return load_p.bind(*operands, ref=ref, layout=layout, masked=False, out=part)
+        other = asarray(0 if other is None else other, dtype=part.dtype)
+        return load_p.bind(*operands, *[broadcast_to(x, part.shape) for x in (mask, other)], ref=ref,
+                           layout=layout, masked=True, out=part)
+
+    def store(self, ref, steps, value, mask=None, how="set"):
+        """Write, or combine with what is there, which is given back; where a mask is False nothing happens."""
+        layout, operands, part = self._selected(ref, steps)
+        given = [asarray(value, dtype=part.dtype), *([] if mask is None else [mask])]
+        found = store_p.bind(*operands, *[broadcast_to(x, part.shape) for x in given], ref=ref, layout=layout,
+                             masked=mask is not None, how=how, out=part)
+        return found[0] if found else None
+
+    def compare_and_swap(self, ref, steps, old, new):
+        """Write `new` where there is `old`, in one step; what was there."""
+        layout, operands, part = self._selected(ref, steps)
+        given = [broadcast_to(asarray(x, dtype=part.dtype), part.shape) for x in (old, new)]
+        return cas_p.bind(*operands, *given, ref=ref, layout=layout, out=part)
+
+    def _selected(self, ref, steps):
+        layout, operands = layout_of(steps)
+        return layout, operands, part_of(ref.inner_aval, layout, operands)
+
+
+def kernel_ref(aval, number, array, blocks=None):
+    """The Ref of such memory, for the kernel that is traced inside of the current trace."""
+    return Ref(KernelMemory(aval, number, array, blocks))
+
+
+def memory_of(ref):
+    """(The Ref, the steps from it, its memory) of a Ref or a view in a compiled kernel; None elsewhere."""
+    of, steps = (ref, ()) if type(ref) is Ref else (ref.ref, ref.steps)
+    return (of, steps, of._value) if isinstance(of._value, KernelMemory) else None
