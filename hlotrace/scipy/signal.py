@@ -297,8 +297,11 @@ def _lengths(name, nperseg, noverlap, nfft):
 
 @promotes("x", "y")
 def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
-             boundary=None, padded=False):
-    """(frequencies, times, spectra (..., segments, frequencies)) of x, with y cross spectra, `axis` last."""
+             boundary=None, padded=False, cross=False):
+    """(frequencies, times, spectra (..., segments, frequencies)) of x, `axis` last.
+
+    `cross` spectra are those with y, None for x itself.
+    """
     check_arraylike(name, x, fs, *([] if y is None else [y]))
     check_choice(f"{name}: scaling", scaling, ("density", "spectrum"))
     if boundary is not None and boundary not in _EDGES:
@@ -321,7 +324,7 @@ def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, ones
     spectra, total = _transformed(tuple(signals), jnp.asarray(weights), fs, nperseg=nperseg,
                                   step=nperseg - noverlap, nfft=nfft, trend=detrend_type,
                                   onesided=bool(onesided), scaling=scaling, boundary=boundary,
-                                  padded=bool(padded))
+                                  padded=bool(padded), cross=cross)
     frequencies = (fft.rfftfreq if onesided else fft.fftfreq)(nfft) * fs
     start = 0 if boundary is not None else nperseg / 2
     return frequencies, _strong((jnp.arange(total) * (nperseg - noverlap) + start) / fs), spectra
@@ -332,8 +335,20 @@ def _strong(x):
     return x.astype(x.dtype)
 
 
-@composite(static=("nperseg", "step", "nfft", "trend", "onesided", "scaling", "boundary", "padded"))
-def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, scaling, boundary, padded):
+def _segments(x, count, size, step):
+    """(..., count, size), each `step` after the last: pieces side by side, where few make a segment."""
+    pieces = -(-size // step)
+    if pieces > 8:
+        return x[..., np.arange(count)[:, None] * step + np.arange(size)]
+    end = (count + pieces - 1) * step
+    x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, max(end - x.shape[-1], 0))])
+    x = [x[..., i * step:(i + count) * step].reshape(*x.shape[:-1], count, step) for i in range(pieces)]
+    return jnp.concatenate(x, -1)[..., :size]
+
+
+@composite(static=("nperseg", "step", "nfft", "trend", "onesided", "scaling", "boundary", "padded", "cross"))
+def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, scaling, boundary, padded,
+                 cross):
     kind = at_least_float32(signals[0].dtype)
     weights = weights.astype(kind)
     size = max(s.shape[-1] for s in signals)
@@ -346,16 +361,16 @@ def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, 
         if padded:
             x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -(x.shape[-1] - nperseg) % step % nperseg)])
         count = (x.shape[-1] - nperseg) // step + 1
-        x = x[..., np.arange(count)[:, None] * step + np.arange(nperseg)]
+        x = _segments(x, count, nperseg, step)
         if callable(trend):
             x = trend(x)
         elif trend:
             x = detrend(x, type=trend)
         found.append((fft.rfft if onesided else fft.fft)(x * weights, nfft))
     scale = 1 / (abs(weights.sum()) ** 2 if scaling == "spectrum" else fs * (abs(weights) ** 2).sum())
-    if len(found) == 1:
+    if not cross:
         return found[0] * jnp.sqrt(scale).astype(kind), count
-    both = jnp.conj(found[0]) * found[1] * scale.astype(kind)
+    both = jnp.conj(found[0]) * found[-1] * scale.astype(kind)
     k = np.arange(found[0].shape[-1])       # onesided: what is at negative frequencies counts here, too
     return both * np.where(onesided & (k > 0) & (2 * k != nfft), 2, 1).astype("float32"), count
 
@@ -417,8 +432,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     >>> P.real.argmax()
     Array(0, dtype=int32)
     """
-    frequencies, found = _averaged("scipy.signal.csd", x, x if y is None else y, fs, window, nperseg,
-                                   noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    frequencies, found = _averaged("scipy.signal.csd", x, y, fs, window, nperseg, noverlap, nfft, detrend,
+                                   return_onesided, scaling, axis, average)
     return frequencies, found.real if y is None else found
 
 
@@ -427,7 +442,7 @@ def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_o
               average):
     check_choice(f"{name}: average", average, ("mean", "median"))
     frequencies, _, found = _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend,
-                                     return_onesided, scaling, axis)
+                                     return_onesided, scaling, axis, cross=True)
     if average == "median":
         even = 2 * np.arange(1, (found.shape[-2] - 1) // 2 + 1)
         bias = 1 + (1 / (even + 1) - 1 / even).sum()
@@ -445,8 +460,8 @@ def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detr
     >>> f[P.argmax()]
     Array(0.5, dtype=float32)
     """
-    frequencies, found = _averaged("scipy.signal.welch", x, x, fs, window, nperseg, noverlap, nfft, detrend,
-                                   return_onesided, scaling, axis, average)
+    frequencies, found = _averaged("scipy.signal.welch", x, None, fs, window, nperseg, noverlap, nfft,
+                                   detrend, return_onesided, scaling, axis, average)
     return frequencies, found.real
 
 

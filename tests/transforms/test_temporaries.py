@@ -43,6 +43,11 @@ PROGRAMS = {
         [(8, 64, 32), (128, 8), (8, 128, 64)], 606208 + 512),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
+    # segments are pieces side by side, no gather with an index for each element; x is transformed once
+    "gradient of welch": (jax.grad(lambda x: jnp.sum(jax.scipy.signal.welch(x)[1])), [(LONG,)], 4 * 4 * LONG + 4096),
+    # one decomposition of P, no complex one
+    "gradient of polar": (jax.grad(lambda a: sum(map(jnp.sum, jax.scipy.linalg.polar(a, method="svd")))), [(160, 64)],
+                          5 * 4 * 160 * 64),
     "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
     "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
 }

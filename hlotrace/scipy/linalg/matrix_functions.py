@@ -329,7 +329,13 @@ def _polar_jvp(method, eps, max_iterations, primals, tangents):
     (a,), (da,) = primals, tangents
     u, p = _polar(a, method, eps, max_iterations)
     seen = product(adjoint(u), da)
-    turn = solve_sylvester(p, p, seen - adjoint(seen), tol=0)
+    values, vectors = jnp.linalg.eigh(lax.stop_gradient(p))
+
+    def solve(_, c):
+        c = product(adjoint(vectors), c, vectors) / (values[..., :, None] + values[..., None, :])
+        return product(vectors, c, adjoint(vectors))
+    turn = lax.custom_linear_solve(lambda x: product(p, x) + product(x, p), seen - adjoint(seen), solve,
+                                   lambda _, c: solve(_, c.mT).mT)
     du = product(u, turn)
     if a.shape[-2] > a.shape[-1]:
         du = du + adjoint(jnp.linalg.solve(p, adjoint(da - product(u, seen))))
