@@ -564,7 +564,7 @@ def no_lowering(primitive: Primitive, platform: Any) -> NotImplementedError:
 
 def put_in_memory(jaxpr: Jaxpr) -> dict[Any, Any]:
     """{variable: sharding} of what a program puts into another kind of memory than the default."""
-    found = [eqn for eqn in jaxpr.eqns if getattr(eqn.params.get("sharding"), "_kind", None)]
+    found = [eqn for eqn in jaxpr.eqns if eqn.params and getattr(eqn.params.get("sharding"), "_kind", None)]
     if not found:
         return {}
     from ..primitives.parallel.sharding import device_put_p  # programs in one memory need none of it

@@ -33,6 +33,7 @@ _ROUNDS = 6
 
 
 Stretch = tuple[list[int], int]         # starts, length
+Wires = tuple[int | None, ...]          # for each operand, which result of the stretch it is
 Group = list[tuple[int, list[Any]]]     # (start, atoms from outside) of stretches that are wired alike
 # start and end of a stretch, the program that it becomes, its operands and results
 Call = tuple[int, int, Jaxpr, Sequence[Any], list[Any]]
@@ -62,7 +63,7 @@ def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
     blocks = [b for b in called if len(b.jaxpr.eqns) >= SMALLEST_BLOCK and b.saved >= LEAST_SAVED]
     calls, used = [], _last_uses(flat)
 
-    def add(wires: tuple[int, ...], group: Group, length: int, name: str) -> None:
+    def add(wires: Wires, group: Group, length: int, name: str) -> None:
         block, made = _block(flat, wires, group, length, used, f"{name}_{len(blocks)}")
         blocks.append(Block(block, len(group)))
         calls.extend(made)
@@ -404,31 +405,27 @@ def _last_uses(jaxpr: Jaxpr) -> dict[Any, int]:
     return used
 
 
-def _wiring(jaxpr: Jaxpr, start: int, length: int) -> tuple[tuple[int, ...], list[Any]]:
-    """(which result of the stretch each operand in it is, or -1; the atoms that come from outside)."""
-    inside: dict[Any, int] = {}
-    wires, outside = [], []
+def _wiring(jaxpr: Jaxpr, start: int, length: int) -> tuple[Wires, list[Any]]:
+    """(which result of the stretch each operand in it is, or None; the atoms that come from outside)."""
+    atoms: list[Any] = []
+    made: list[Any] = []
     for eqn in jaxpr.eqns[start:start + length]:
-        for v in eqn.invars:
-            wire = inside.get(v, -1)
-            wires.append(wire)
-            if wire < 0:
-                outside.append(v)
-        for v in eqn.outvars:
-            inside[v] = len(inside)
-    return tuple(wires), outside
+        atoms += eqn.invars
+        made += eqn.outvars
+    wires = tuple(map(dict(zip(made, range(len(made)))).get, atoms))
+    return wires, [v for v, wire in zip(atoms, wires) if wire is None]
 
 
-def _same_dataflow(jaxpr: Jaxpr, starts: Sequence[int], length: int) -> list[tuple[tuple[int, ...], Group]]:
+def _same_dataflow(jaxpr: Jaxpr, starts: Sequence[int], length: int) -> list[tuple[Wires, Group]]:
     """(wiring, [(start, atoms from outside), ...]) for the stretches that are wired alike."""
-    groups: dict[tuple[int, ...], Group] = {}
+    groups: dict[Wires, Group] = {}
     for s in starts:
         wires, outside = _wiring(jaxpr, s, length)
         groups.setdefault(wires, []).append((s, outside))
     return [(wires, group) for wires, group in groups.items() if (len(group) - 1) * length >= LEAST_SAVED]
 
 
-def _block(jaxpr: Jaxpr, wires: tuple[int, ...], group: Group, length: int, used: dict[Any, int],
+def _block(jaxpr: Jaxpr, wires: Wires, group: Group, length: int, used: dict[Any, int],
            name: str) -> tuple[Jaxpr, list[Call]]:
     """(the program of the stretches in `group`, for each of them (start, end, block, operands, results))."""
     columns: dict[tuple[Any, ...], Var] = {}    # operands that are one atom in each stretch are one input
@@ -444,13 +441,13 @@ def _block(jaxpr: Jaxpr, wires: tuple[int, ...], group: Group, length: int, used
     made: list[Var] = []
     eqns = []
     for eqn in jaxpr.eqns[first:first + length]:
-        invars = [made[wire] if (wire := next(next_wire)) >= 0 else next(next_slot) for v in eqn.invars]
+        invars = [next(next_slot) if (wire := next(next_wire)) is None else made[wire] for v in eqn.invars]
         outvars = [Var(v.aval) for v in eqn.outvars]
         made += outvars
         eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, (), eqn.source, eqn.name_stack))
     results = [[v for e in jaxpr.eqns[s:s + length] for v in e.outvars] for s, _ in group]
-    wanted = [k for k, column in enumerate(zip(*results))
-              if any(used.get(v, -1) >= s + length for v, (s, _) in zip(column, group))]
+    wanted = sorted({k for produced, (s, _) in zip(results, group)
+                     for k, v in enumerate(produced) if used.get(v, -1) >= s + length})
     block = Jaxpr((), (), columns.values(), eqns, [made[k] for k in wanted], name)
     rows = zip(group, zip(*columns) if columns else [()] * len(group), results)
     return block, [(s, s + length, block, operands, [produced[k] for k in wanted])

@@ -93,3 +93,22 @@ def test_modules_of_extend_mlir_are_those_of_jaxlib():
     for missing in "hlotrace.extend.mlir.irr", "hlotrace.extend.mlir.dialects.hlo2":
         with pytest.raises(ModuleNotFoundError, match="no attribute"):
             importlib.import_module(missing)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_importing_leaves_the_collector_as_it_was(before):
+    program = f"""
+import gc, sys
+if not {before}: gc.disable()
+sys.modules["hlotrace.api.vmap"] = None
+try:
+    import hlotrace
+except ImportError:
+    assert gc.isenabled() == {before}       # of an import that failed, too
+for name in [name for name in sys.modules if name.startswith("hlotrace")]:
+    del sys.modules[name]
+import hlotrace
+print(gc.isenabled())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == f"{before}\n", done.stderr
