@@ -1,8 +1,8 @@
 """Programs over several devices in pieces: how the values that pieces leave for one another are split.
 
 Shardy's propagation goes over the whole program first; each piece is then compiled for the shardings that
-its operands and results have there.  So the pieces communicate what the whole program would, but for
-collectives of different pieces, which XLA cannot join.
+its operands and results have there.  So the pieces communicate what the whole program would; what XLA could
+not join, since it is in different pieces, is added together (`sums_of_pieces.py`).
 """
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from ..processes import consistency_checks
 from . import compilation
 from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, steps_of
 from .spmd import SpmdExecutable
+from .sums_of_pieces import summed_together
 
 if TYPE_CHECKING:
     from ...lowering.lowered import Lowered
@@ -120,6 +121,8 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
                 for piece in moving for i, spec in specs_of(alone(piece)).gathered.items()
                 if type(v := piece.operands[i]) is Var}
     pieces = _gathered_once(jaxpr, pieces, shardings, gathered, moving)
+    if not partition.mesh.explicit_axes:
+        pieces = summed_together(jaxpr, pieces, shardings, [specs_of(alone(piece)).sums for piece in pieces])
     return _Plan(jaxpr, pieces, shardings, alone, sum(specs_of(alone(piece)).exchanges for piece in pieces),
                  lambda: shardy.main_specs(text).exchanges)
 

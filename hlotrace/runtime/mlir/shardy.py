@@ -47,12 +47,28 @@ class MainSpecs(NamedTuple):
     `arguments` and `results` are their Specs: of a value that is whole on every device, `((), ())` at rank
     2.  `gathered` are those of arguments of which an operation needs more, when they are gathered, {number:
     Spec}; `exchanges` counts the values that are gathered or dealt out anew, each once for each sharding that
-    it gets.
+    it gets.  `sums` are the results that the devices add and nothing else takes, {number: Sum}.
     """
     arguments: list[Spec]
     results: list[Spec]
     gathered: dict[int, Spec]
     exchanges: int
+    sums: dict[int, Sum]
+
+
+class Sum(NamedTuple):
+    """A product or a reduction of which each device has a term: the Specs of its operands and of its result,
+    and the permutation of the dimensions where it is then transposed."""
+    operands: tuple[Spec, ...]
+    result: Spec
+    transposed: tuple[int, ...] | None
+
+    @property
+    def axes(self) -> frozenset[Any]:
+        """The mesh axes over which terms are added."""
+        of_operands, of_result = ({axis for spec in specs for axes in spec for axis in axes}
+                                  for specs in (self.operands, (self.result,)))
+        return frozenset(of_operands - of_result)
 
 
 _EXCHANGES = ("sdy.all_gather", "sdy.all_to_all")
@@ -78,7 +94,42 @@ def main_specs(text: str, collectives: bool = True) -> MainSpecs:
                 gathered[numbers[source]] = tuple(
                     tuple(axis for axis in axes if axis in after)
                     for axes, after in zip(arguments[numbers[source]], needed))
-    return MainSpecs(arguments, results, gathered, len(exchanges))
+    return MainSpecs(arguments, results, gathered, len(exchanges), _sums(main) if collectives else {})
+
+
+def _sums(main: Any) -> dict[int, Sum]:
+    found = {}
+    *_, returned = main.regions[0].blocks[0].operations
+    for i, value in enumerate(returned.operands):
+        made, transposed = _maker(value), None
+        if made is not None and made.name == "stablehlo.transpose":
+            transposed = tuple(ir.DenseI64ArrayAttr(made.attributes["permutation"]))
+            made = _maker(made.operands[0])
+        added = _maker(made.operands[0]) if made is not None and made.name == "sdy.all_reduce" else None
+        if added is None or added.name not in _ADDING or any(
+                op.operation.name not in ("stablehlo.add", "stablehlo.return")
+                for region in added.regions for block in region.blocks for op in block.operations):
+            continue
+        operands = [*added.operands][:_ADDING[added.name]]
+        each = Sum(tuple(map(_spec_of, operands)), _spec_of(added.results[0]), transposed)
+        over = str(made.attributes["reduction_axes"])       # a part of an axis has parentheses
+        if "(" not in over and each.axes == {*re.findall('"([^"]*)"', over)}:
+            found[i] = each
+    return found
+
+
+_ADDING = {"stablehlo.dot_general": 2, "stablehlo.reduce": 1}       # how many of their operands are added
+
+
+def _maker(value: Any) -> Any:
+    """The operation that makes a value for one use; None if there are others, or none makes it."""
+    return value.owner if isinstance(value, ir.OpResult) and len([*value.uses]) == 1 else None
+
+
+def _spec_of(value: Any) -> Spec:
+    if isinstance(value, ir.OpResult):
+        return spec(value.type, result_shardings(value.owner)[value.result_number])
+    return spec(*signature(value.owner.owner)[0][value.arg_number])
 
 
 def _before_slices(value: Any) -> Any:
