@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,15 +86,21 @@ def _no_numpy(x: Any) -> Any:
     return as_array(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
 
 
+def _plain(x: Any) -> Any:
+    """`x` with tuples and Python's numbers in the place of lists and arrays; itself where it has none."""
+    x = x.tolist() if isinstance(x, (np.ndarray, Array)) else x
+    if type(x) not in (list, tuple):
+        return x
+    plain = tuple(map(_plain, x))
+    return x if type(x) is tuple and all(map(operator.is_, plain, x)) else plain
+
+
 def _hashable(fun: Callable[..., Any], static: Any, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> inspect.BoundArguments | None:
-    """The arguments with those that are static, as axes, tuples where they were lists or arrays of numbers;
-    None where none was."""
+    """The arguments with those that are static, as axes, made plain; None where all were."""
     bound = inspect.signature(fun).bind(*args, **kwargs)
     given = {name: bound.arguments.get(name) for name in ((static,) if isinstance(static, str) else static)}
-    plain = {name: x.tolist() if isinstance(x, (np.ndarray, Array)) else x for name, x in given.items()}
-    plain = {name: tuple(x) if type(x) is list else x for name, x in plain.items()}
-    changed = {name: x for name, x in plain.items() if x is not given[name]}
+    changed = {name: plain for name, x in given.items() if (plain := _plain(x)) is not x}
     bound.arguments.update(changed)
     return bound if changed else None
 

@@ -109,7 +109,7 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
         in_sharding: the sharding of the arguments, a PartitionSpec of the current mesh or a NamedSharding, or
             a prefix of the tuple of arguments of them; each call may give another.
     Raises:
-        TypeError: where neither gives `in_sharding`.
+        TypeError: where neither gives `in_sharding` and there are arguments.
         ValueError: for what is no axis of the mesh.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))):
@@ -118,7 +118,7 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
     """
     def call(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         mesh, outside = _retyped("explicit_axes", axes, AxisType.Explicit), over_devices(get_abstract_mesh())
-        if in_sharding is None:
+        if in_sharding is None and args:
             raise TypeError("explicit_axes: in_sharding is missing: give the sharding of the arguments, as "
                             "in in_sharding=P('x')")
         with using(mesh):

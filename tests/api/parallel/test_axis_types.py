@@ -30,6 +30,8 @@ def test_axes_of_either_type():
                 out = f(X)
                 np.testing.assert_array_equal(out, X * 2)
             assert call(X).sharding.spec[0] == "x"
+        ones = explicit_axes(lambda: jnp.ones(4, out_sharding=P("x")))
+        assert ones(in_sharding=None).sharding.spec == P("x")
         for bad, error in ((lambda: auto_axes(double)(X), TypeError),
                            (lambda: explicit_axes(double)(X), TypeError),
                            (lambda: auto_axes(double, axes="z", out_sharding=P())(X), ValueError),
