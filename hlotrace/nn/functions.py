@@ -256,7 +256,13 @@ def squareplus(x, b=4):
     Array([0.01  , 1.    , 3.3028], dtype=float32)
     """
     check_arraylike("squareplus", x, b)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    if jnp.iscomplexobj(x) or jnp.iscomplexobj(b):
+        return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    x, b = promote_args_inexact("squareplus", x, b)
+    far, left = jnp.abs(x) > float(jnp.finfo(x.dtype).max) ** 0.5 / 2, x < 0
+    root = jnp.where(far, jnp.abs(x), jnp.sqrt(jnp.square(jnp.where(far, 1, x)) + b))
+    # not the difference of nearly equal numbers
+    return jnp.where(left, b / jnp.where(left, root - x, 1) / 2, x / 2 + root / 2)
 
 
 @composite
@@ -267,7 +273,7 @@ def sparse_plus(x):
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = _array("sparse_plus", x)
-    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) < 1, x, 0.0) + 1.0) / 4))
+    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) >= 1, 0.0, x) + 1.0) / 4))
 
 
 @composite
