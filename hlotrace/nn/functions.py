@@ -256,13 +256,13 @@ def squareplus(x, b=4):
     Array([0.01  , 1.    , 3.3028], dtype=float32)
     """
     check_arraylike("squareplus", x, b)
-    if jnp.iscomplexobj(x) or jnp.iscomplexobj(b):
+    if not all(dtypes.is_float(aval_of(v).dtype) for v in (x, jnp.square(x) + b)):
         return (x + jnp.sqrt(jnp.square(x) + b)) / 2
-    x, b = promote_args_inexact("squareplus", x, b)
-    far, left = jnp.abs(x) > float(jnp.finfo(x.dtype).max) ** 0.5 / 2, x < 0
-    root = jnp.where(far, jnp.abs(x), jnp.sqrt(jnp.square(jnp.where(far, 1, x)) + b))
-    # not the difference of nearly equal numbers
-    return jnp.where(left, b / jnp.where(left, root - x, 1) / 2, x / 2 + root / 2)
+    infinite, left = jnp.isinf(x), jnp.less(x, 0)
+    root = jnp.sqrt(jnp.square(jnp.where(infinite, 0, x)) + b)
+    root = jnp.where(infinite | jnp.isinf(root), jnp.abs(x), root)
+    # on the left not the difference of nearly equal numbers
+    return jnp.where(left, b / jnp.where(left, root - x, 1) / 2, (x + root) / 2)
 
 
 @composite
