@@ -256,7 +256,13 @@ def squareplus(x, b=4):
     Array([0.01  , 1.    , 3.3028], dtype=float32)
     """
     check_arraylike("squareplus", x, b)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    if not all(dtypes.is_float(aval_of(v).dtype) for v in (x, jnp.square(x) + b)):
+        return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    infinite, left = jnp.isinf(x), jnp.less(x, 0)
+    root = jnp.sqrt(jnp.square(jnp.where(infinite, 0, x)) + b)
+    root = jnp.where(infinite | jnp.isinf(root), jnp.abs(x), root)
+    # on the left not the difference of nearly equal numbers
+    return jnp.where(left, b / jnp.where(left, root - x, 1) / 2, (x + root) / 2)
 
 
 @composite
@@ -267,7 +273,7 @@ def sparse_plus(x):
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     x = _array("sparse_plus", x)
-    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) < 1, x, 0.0) + 1.0) / 4))
+    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, jnp.square(jnp.where(abs(x) >= 1, 0.0, x) + 1.0) / 4))
 
 
 @composite

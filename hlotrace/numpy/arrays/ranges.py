@@ -10,7 +10,8 @@ from ...core.avals import ShapedArray, aval_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
-from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mul, sign_p, sub
+from ...primitives.arrays.elementwise import (
+    abs_p, add, convert, div, floor_p, log, maximum, minimum, mul, sign_p, sub)
 from ...primitives.arrays.powers import power
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
@@ -152,6 +153,9 @@ def _linspace(start, stop, num, endpoint, dtype, axis, retstep):
         fraction = broadcast_to_shape(fraction, (count, *shape))
         first, last = (broadcast_to_shape(reshape(v, (1, *shape)), (count, *shape)) for v in (start, stop))
         out = add(mul(first, rest), mul(last, fraction))
+        if dtypes.is_integer(dtype) and dtypes.is_float(work):      # a whole number may come out just below
+            error = mul(maximum(abs_p.bind(first), abs_p.bind(last)), 2 * float(dtypes.finfo(work).eps))
+            out = floor_p.bind(add(out, minimum(error, 0.25)))
         if endpoint:
             out = concatenate_p.bind(out, reshape(stop, (1, *shape)), dimension=0)
     else:

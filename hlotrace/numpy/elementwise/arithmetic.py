@@ -59,10 +59,15 @@ def sinc(x):
     Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
     """
     near, angle = lt(e.abs_p.bind(x), 0.1), mul(x, float(np.pi))
-    safe, square, series = select(near, 1, angle), e.square(select(near, angle, 0)), like(x, 1)
+    safe, square, series = select(near, 0.5, x), e.square(select(near, angle, 0)), like(x, 1)
     for k in range(7, 0, -1):       # slopes of sin(x) / x cancel near 0, those of its Taylor series do not
         series = sub(1, mul(square, div(series, 2 * k * (2 * k + 1))))
-    return select(near, series, div(e.sin(safe), safe))
+    # by the distance to the next whole number: x pi is rounded
+    whole = 0 if dtypes.is_complex(dtype_of(x)) else e.round_p.bind(safe, rounding_method=0)
+    sine = e.sin(mul(sub(safe, whole), float(np.pi)))
+    if type(whole) is not int:
+        sine = select(eq(e.abs_p.bind(e.rem_p.bind(*e.pair(whole, 2))), 1), neg(sine), sine)
+    return select(near, series, div(sine, mul(safe, float(np.pi))))
 
 
 @unary(promote_args_inexact, "f")
@@ -76,7 +81,8 @@ def i0(x):
 
 
 def _unscaled(scaled, x):
-    return mul(scaled.bind(x), e.exp(e.maximum(x, neg(x))))     # max, unlike abs, has slope 0 at 0
+    root = e.exp(mul(e.maximum(x, neg(x)), 0.5))     # max, unlike abs, has slope 0 at 0
+    return mul(mul(scaled.bind(x), root), root)      # the result is finite where its square is not yet
 
 
 _i0 = custom_jvp(functools.partial(_unscaled, bessel_i0e_p))
@@ -126,6 +132,8 @@ def floor_divide(x1, x2):
         quotient = div(x1, x2)
         wrong = e.and_p.bind(ne(e.sign_p.bind(x1), e.sign_p.bind(x2)), ne(e.rem_p.bind(x1, x2), 0))
         return select(wrong, sub(quotient, 1), quotient)
+    if dtype_of(x1) in e.HALVES:     # x1 less the remainder may be none of their numbers
+        return convert(floor_divide(*[convert(x, dtypes.float32) for x in (x1, x2)]), dtype_of(x1))
     rest, wrong = _quotient_parts(x1, x2)
     # where the remainder says nothing
     plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)),

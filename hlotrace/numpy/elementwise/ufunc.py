@@ -184,6 +184,9 @@ def _reduce(fun, a, axes, dtype, keepdims, initial, where):
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape(a)))
     mask = None if where is None else _front(fun, broadcast_to_shape(where, shape(a)), axes, bool)
     a = _front(fun, a, axes, dtype)
+    if (wide := reductions.wider(a.dtype)) != a.dtype:
+        return _reduce(fun, a, (0,), wide, False, initial, mask).astype(a.dtype).reshape(
+            kept if keepdims else a.shape[1:])
     if initial is None:         # that of logaddexp is -inf, which some dtypes do not have
         initial = min_value(a.dtype) if fun.identity == -np.inf else fun.identity
     if initial is None:
@@ -206,6 +209,8 @@ def _reduce(fun, a, axes, dtype, keepdims, initial, where):
 @composite(static=("fun", "axis", "dtype"))
 def _accumulate(fun, a, axis, dtype):
     a = _front(fun, a, (axis,), dtype)
+    if (wide := reductions.wider(a.dtype)) != a.dtype:
+        return moveaxis(_accumulate(fun, a, 0, wide).astype(a.dtype), 0, axis)
     if a.shape[0] == 0:
         return moveaxis(a, 0, axis)
 

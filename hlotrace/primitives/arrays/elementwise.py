@@ -64,8 +64,8 @@ def convert(x, dtype, weak_type=False):
 _PAIRS_OF_BITS = tuple(d for d in dtypes.PACKED if d.name in ("int2", "uint2"))
 
 
-def in_bytes(lower, narrow=_PAIRS_OF_BITS):
-    """A lowering rule that computes with numbers of `narrow` dtypes in bytes of their own.
+def in_bytes(lower, narrow=_PAIRS_OF_BITS, wider=dtypes.PACKED):
+    """A lowering rule that computes with numbers of `narrow` dtypes in the `wider` ones, bytes of their own.
 
     XLA orders integers of two bits wrongly where they share one, refuses to order those of four on a GPU; its
     compiler for the CPU has no products of those of two, and ends the process at a concatenation.
@@ -75,14 +75,25 @@ def in_bytes(lower, narrow=_PAIRS_OF_BITS):
             return lower(ctx, eqn, *names)
 
         def wide(*xs):
-            params = {name: dtypes.PACKED.get(value, value) if isinstance(value, np.dtype) else value
+            params = {name: wider.get(value, value) if isinstance(value, np.dtype) else value
                       for name, value in eqn.params.items()}
-            found = eqn.primitive.bind(*[convert(x, dtypes.PACKED.get(dtype_of(x), dtype_of(x))) for x in xs],
+            found = eqn.primitive.bind(*[convert(x, wider.get(dtype_of(x), dtype_of(x))) for x in xs],
                                        **params)
             listed = found if eqn.primitive.multiple_results else [found]
             return [convert(x, v.aval.dtype) for x, v in zip(listed, eqn.outvars)]
         return ctx.lower_fun(wide, eqn, *names)
     return lower_in_bytes
+
+
+HALVES = dict.fromkeys((dtypes.bfloat16, dtypes.float16), dtypes.float32)
+
+
+def in_single(lower, *narrow):
+    """A lowering rule that computes with half precision, or the `narrow` of it, in float32.
+
+    Each step would round, and XLA's formulas cancel and overflow in float16.
+    """
+    return in_bytes(lower, narrow or tuple(HALVES), HALVES)
 
 
 def _converted(known, aval, dtype, weak_type):
@@ -307,14 +318,15 @@ def _atanh_of_nan(a, b, out):
 exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
                     lower=_as_exp(lambda a: exp(a)))
 exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
-                     lower=lambda ctx, eqn, x: ctx.lower_fun(
-                         lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x))
+                     lower=in_single(lambda ctx, eqn, x: ctx.lower_fun(
+                         lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x)))
 expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
-                      lower=_as_exp(lambda a: expm1_p.bind(a)))
+                      lower=in_single(_as_exp(lambda a: expm1_p.bind(a)), dtypes.float16))
 log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
 log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
                       lower=_mended(_log_of_infinite))
-logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
+logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))),
+                         lower=in_single(lower_op, dtypes.float16))
 sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)),
                      lower=_mended(_sqrt_of_infinite))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))

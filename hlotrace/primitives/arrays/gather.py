@@ -226,6 +226,10 @@ class Scatter(Primitive):
         if p["mode"] is CLIP:
             return ctx.lower_fun(functools.partial(self._clipped, **p), eqn, x, indices, updates)
         out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
+        count = prod(eqn.invars[1].aval.shape[:-1])
+        if self.combine in (e.add_p, e.mul_p) and out.dtype in e.HALVES and not p["unique_indices"] and not (
+                type(count) is int and count <= 8):     # sums of ones would end at 256
+            return e.in_single(None)(ctx, eqn, x, indices, updates)
         window, inserted, index_map, batching, indices_batching = dnums
         element = ShapedArray((), out.dtype)
         body = ctx.region([element, element], lambda names: ([self._combined(ctx, eqn, element, *names)],

@@ -1,8 +1,8 @@
 """Powers, and the cube root: of floats as XLA has them, of integers by products that wrap."""
 from ..common import aval_of, dtype_of, dtypes, kind_of, number, shape_of
 from .elementwise import (
-    abs_p, and_p, convert, div, eq, log, lt, mul, ne, nonzero_or_one, pair, select, shift_right_logical_p,
-    sub)
+    abs_p, and_p, convert, div, eq, in_single, log, lt, mul, ne, nonzero_or_one, pair, select,
+    shift_right_logical_p, sub)
 from .elementwise_rules import elementwise, lower_op, type_rule
 from .shape import full
 
@@ -80,6 +80,10 @@ def _integer_pow_value(x, y):
     return div(1, result) if y < 0 else result
 
 
+def _integer_pow_lower(ctx, eqn, x):
+    return ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x)
+
+
 def _integer_pow_slope(x, y):
     if y == 0:
         return full(shape_of(x), 0, dtype_of(x))
@@ -89,4 +93,5 @@ def _integer_pow_slope(x, y):
 integer_pow_p = elementwise(
     "integer_pow", None, "fciu",
     lambda g, o, x, y: mul(g, _integer_pow_slope(x, y)),
-    lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
+    lower=lambda ctx, eqn, x: (_integer_pow_lower if -2 < eqn.params["y"] < 3 else in_single(
+        _integer_pow_lower))(ctx, eqn, x))

@@ -7,7 +7,7 @@ import math
 from ...runtime.binding import exact_lgamma
 from ..common import dtype_of, dtypes, np, shape_of
 from .elementwise import (
-    abs_p, add, and_p, convert, div, eq, exp, gt, log, lt, mul, neg, pair, rem_p, round_p, select,
+    abs_p, add, and_p, convert, div, eq, exp, gt, in_single, log, lt, mul, neg, pair, rem_p, round_p, select,
     shift_right_arithmetic_p, shift_right_logical_p, sign_p, sin, sqrt, square, sub)
 from .elementwise_rules import elementwise, lower_op
 from .rational_fits import chebyshev
@@ -132,14 +132,14 @@ def _bessel_i0e_value(x):
 
 bessel_i0e_p = elementwise("bessel_i0e", None, "f",
                            lambda g, o, x: mul(g, _bessel_i0e_slope(o, x)),
-                           lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
+                           lower=in_single(lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x)))
 
 
 # --- made of a few others, which StableHLO has no operation for -----------------------------------
 
 def _made_of(fun, name, kinds, *derivatives):
     return elementwise(name, None, kinds, *derivatives,
-                       lower=lambda ctx, eqn, *xs: ctx.lower_fun(fun, eqn, *xs))
+                       lower=in_single(lambda ctx, eqn, *xs: ctx.lower_fun(fun, eqn, *xs)))
 
 
 def _mulhi_value(x, y):

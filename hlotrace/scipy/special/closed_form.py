@@ -46,8 +46,9 @@ betainc = _named("betainc", lambda a, b, x: _betainc(a, b, x),
 i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2).", "1.", 0.4658)
 i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).", "1.", 0.2079)
 i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.", "1.", 1.2661)
-i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.",
-            "1.", 0.5652, lambda out, x: jnp.i0(x) - i1_over_x(out, x, 1))
+i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x) / 2) * jnp.exp(jnp.abs(x) / 2),
+            "Modified Bessel function of order 1.", "1.", 0.5652,
+            lambda out, x: jnp.i0(x) - i1_over_x(out, x, 1))
 expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
 
 

@@ -234,7 +234,8 @@ def expi(x):
     1.8951
     """
     far = jnp.clip(x, 2, jnp.finfo(x.dtype).max)
-    rising = jnp.exp(far) / far * chebyshev(1 - 32 / (far + 14), "ei far")
+    root = jnp.exp(far / 2)     # far of 90 has a finite value in float32
+    rising = root / far * chebyshev(1 - 32 / (far + 14), "ei far") * root
     return jnp.where(x < -1, -_e1_far(jnp.maximum(-x, 1)),
                      jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
 

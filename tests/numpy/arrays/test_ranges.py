@@ -18,6 +18,8 @@ V = np.array([3, 1, 2], np.float32)
     (lambda: jnp.arange(1, 600000, 2)[-2:], [599997, 599999], "int32"),
     (lambda: hlotrace.jit(lambda: jnp.arange(2, 8, 3) + jnp.arange(2))(), [2, 6], "int32"),
     (lambda: jnp.linspace(0, 10, 5, dtype=int), [0, 2, 5, 7, 10], "int32"),
+    (lambda: jnp.linspace(1, 50, 50, dtype=int), np.arange(1, 51), "int32"),        # none is one too low
+    (lambda: jnp.linspace(-7, 91, 99, dtype=int), np.arange(-7, 92), "int32"),
     (lambda: jnp.linspace(V, 2 * V, 3, axis=1), np.linspace(V, 2 * V, 3, axis=1), "float32"),
     (lambda: jnp.linspace(0, 1, 4, endpoint=False), [0, .25, .5, .75], "float32"),
     (lambda: jnp.linspace(0, 1, 1), [0], "float32"), (lambda: jnp.linspace(0, 1, 0), [], "float32"),
