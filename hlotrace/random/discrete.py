@@ -116,7 +116,8 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
 @composite(static=("shape", "dtype"), name="rademacher")
 def rademacher_values(key, *, shape, dtype):
     p = scalar(0.5, dtypes.canonicalize(dtypes.float64))
-    return e.sub(e.mul(e.convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
+    signs = dtypes.int32 if dtypes.is_bool(dtype) else dtype        # both are True
+    return e.convert(e.sub(e.mul(e.convert(_bernoulli(key, p, shape=shape, high=False), signs), 2), 1), dtype)
 
 
 # --- shuffles -------------------------------------------------------------------------------------

@@ -47,6 +47,15 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
               jax.grad(jax.grad(jax.scipy.stats.beta.logpdf, 1), 1)(1e-20, 2.0, 3.0)],
      [-1.0, -2.0, np.log(2) + np.euler_gamma, np.log(1e-20) - scipy.special.digamma(120),
       scipy.special.polygamma(1, 5) - scipy.special.polygamma(1, 2)]),
+    (lambda: [jax.grad(jax.scipy.special.spence)(x) for x in (0.0, 1.0)], [-np.inf, -1.0]),
+    (lambda: jax.scipy.special.hyp1f1(jnp.array([0.0, 1.0]), 1e-30, 0.5), [1.0, 0.5 * np.exp(0.5) * 1e30]),
+    (lambda: jax.scipy.special.hyp2f1(jnp.array([0.0, 1.0]), 1.0, 1e-20, 0.5), [1.0, 2e20]),
+    (lambda: jax.random.rademacher(jax.random.key(0), (3,), bool), [True, True, True]),
+    # z by m of Gamma(z + m) / Gamma(z) at m = 0, in both orders; of p log(p / q) where 1 / p**2 is no number
+    (lambda: [h[1 - i] for i, h in enumerate(evaluated(jax.hessian(jax.scipy.special.poch, (0, 1)))(2.0, 0.0))],
+     [scipy.special.polygamma(1, 2)] * 2),
+    (lambda: [x * jax.hessian(f)(x, 0.5) for x in (1e-20, 1e20)
+              for f in (jax.scipy.special.rel_entr, jax.scipy.special.kl_div)], [1.0] * 4),
     (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
     # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
     (lambda: evaluated(jax.hessian(jax.scipy.special.betaln, (0, 1)))(2.0, 2.0)[0],

@@ -170,7 +170,9 @@ def _poch_by_z(_, z, m):
         x = jnp.where(near, z, 0.5)
         from_next = x * jnp.exp(lax.lgamma(x + jnp.where(near, m, 1)) - lax.lgamma(x + 1))
         return jnp.where(near, from_next, _poch(jnp.where(near, 1, z), m))
-    return jvp(value, (z,), (jnp.ones_like(z),))[1]
+    slope = jvp(value, (z,), (jnp.ones_like(z),))[1]
+    start = (m == 0) & (z > 0)      # where it is 0, and has a slope by m
+    return jnp.where(start, m * lax.polygamma(jnp.ones_like(z), jnp.where(start, z, 1)), slope)
 
 
 # near m = 0 the slope by m is a small difference of those of gamma(m) and B(z, m)
@@ -349,15 +351,31 @@ entr = _named("entr", lambda x: jnp.where(x < 0, -jnp.inf, -xlogy(x, x)),
               lambda out, x: jnp.where(x < 0, 0, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
 
 
-@special()
+def _positive(p, q):
+    """(where both are positive, p and q there and 1 elsewhere)."""
+    inside = (p > 0) & (q > 0)
+    return inside, jnp.where(inside, p, 1), jnp.where(inside, q, 1)
+
+
+def _rel_entr_by_p(_, p, q):
+    inside, x, y = _positive(p, q)
+    return jnp.where(inside, jnp.log(x) - jnp.log(y) + 1, 0)
+
+
+def _rel_entr_by_q(_, p, q):
+    inside, x, y = _positive(p, q)
+    return jnp.where(inside, -x / y, 0)
+
+
+@special(_rel_entr_by_p, _rel_entr_by_q)
 def rel_entr(p, q):
     """p log(p / q), for p = 0 and q >= 0 zero, and infinite where p or q is out of range.
 
     >>> round(float(jax.scipy.special.rel_entr(0.5, 0.25)), 4)
     0.3466
     """
-    inside, nothing = (p > 0) & (q > 0), (p == 0) & (q >= 0)
-    x, y = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
+    inside, x, y = _positive(p, q)
+    nothing = (p == 0) & (q >= 0)
     return jnp.where(inside, x * (jnp.log(x) - jnp.log(y)), jnp.where(nothing, 0, jnp.where(
         jnp.isnan(p) | jnp.isnan(q), jnp.nan, jnp.inf)))
 

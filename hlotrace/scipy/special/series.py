@@ -25,6 +25,17 @@ def _half_eps(x):
     return float(jnp.finfo(x.dtype).eps) / 2
 
 
+def _along(value, place):
+    """The derivative by an argument, in forward mode: the loop is run with its tangents."""
+    def rule(_, *args):
+        args = jnp.broadcast_arrays(*args)
+
+        def one(v):
+            return value(*args[:place], v, *args[place + 1:])
+        return jvp(one, (args[place],), (jnp.ones_like(args[place]),))[1]
+    return rule
+
+
 # --- of the normal distribution -------------------------------------------------------------------
 
 def _erfcx(x):
@@ -240,13 +251,7 @@ def expi(x):
                      jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
 
 
-@special()
-def spence(x):
-    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for x < 0.
-
-    >>> round(float(jax.scipy.special.spence(0.5)), 4)
-    0.5822
-    """
+def _spence(x):
     low, high = x < 0.5, x > 2
     y = jnp.where(low, 1 - x, jnp.where(high, x / jnp.where(high, x - 1, 1), x))
     y = jnp.where((y > 0) & (y < 3), y, 1)
@@ -259,6 +264,17 @@ def spence(x):
     inverted = -math.pi ** 2 / 6 - jnp.square(jnp.log(jnp.where(high, x - 1, 1))) / 2 - value
     value = jnp.where(low, reflected, jnp.where(high, inverted, value))
     return jnp.where(x >= 0, value, jnp.nan)
+
+
+# log(x) / (1 - x), which is infinite at 0
+@special(lambda out, x: jnp.where(x == 0, -jnp.inf, _along(_spence, 0)(out, jnp.where(x == 0, 1, x))))
+def spence(x):
+    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for x < 0.
+
+    >>> round(float(jax.scipy.special.spence(0.5)), 4)
+    0.5822
+    """
+    return _spence(x)
 
 
 # --- of the error function of complex numbers -----------------------------------------------------
@@ -396,22 +412,11 @@ def _hyp1f1_value(a, b, x):
     first, y = jnp.where(flip, b - a, a), jnp.abs(x)
 
     def step(k, p, q, v, term, total):
-        term = term * (p + k - 1) / (q + k - 1) * v / k
+        term = term * (p + (k - 1)) / (q + (k - 1)) * v / k
         return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total + term]
     one = jnp.ones_like(y)
     value = repeated(step, (first, b, y), [one, one])[-1]
     return jnp.where(flip, jnp.exp(jnp.where(flip, x, 0)), 1) * value
-
-
-def _along(value, place):
-    """The derivative by an argument, in forward mode: the loop is run with its tangents."""
-    def rule(_, *args):
-        args = jnp.broadcast_arrays(*args)
-
-        def one(v):
-            return value(*args[:place], v, *args[place + 1:])
-        return jvp(one, (args[place],), (jnp.ones_like(args[place]),))[1]
-    return rule
 
 
 @special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1),
@@ -431,7 +436,7 @@ def hyp1f1(a, b, x):
 
 def _hyp2f1_series(a, b, c, x):
     def step(k, a, b, c, v, term, total):
-        term = term * ((a + k - 1) * (b + k - 1)) / ((c + k - 1) * k) * v
+        term = term * ((a + (k - 1)) * (b + (k - 1))) / ((c + (k - 1)) * k) * v
         return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total + term]
     one = jnp.ones_like(x)
     return repeated(step, (a, b, c, x), [one, one])[-1]
