@@ -163,9 +163,6 @@ _NAMES = """
 | `jax.experimental.sparse` | packages | nothing | bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p |
 | `jax.experimental.sparse` | packages | nothing | bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p |
 | `jax.experimental.sparse` | packages | nothing | bcsr_fromdense_p bcsr_todense_p |
-| `jax.experimental.transfer` | packages | nothing | TransferConnection TransferServer make_error_array |
-| `jax.experimental.transfer` | packages | nothing | start_transfer_server |
-| `jax.experimental` | packages | module | transfer |
 | `jax.extend.core` | packages | `extend.call_primitives` | CallPrimitive |
 | `jax.extend.pallas` | packages | nothing | GridMapping register_lowering_rule |
 | `jax.extend` | packages | module | pallas |

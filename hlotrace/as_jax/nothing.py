@@ -8,7 +8,6 @@ _INSTEAD = {
     "jax.experimental.colocated_python": "functions run in this process, and nothing of them is sent",
     "jax.experimental.sparse": "sparse arrays are made of dense operations, and sparsify() of a function "
                                "computes with them",
-    "jax.experimental.transfer": "there is jax.device_put between devices of one job",
     "jax.interpreters.ad": "there is jax.linearize, and ad.jvp of flat lists",
     "jax.interpreters.batching": "values of hijax types (jax.experimental.hijax) can be mapped"}
 _RULES = "give a primitive its rules by jax.interpreters, or use public functions"

@@ -7,4 +7,5 @@ from ..core.surface.public import export_names as _offer
 _offer(globals(), lazy={"": "array_serialization buffer_callback checkify colocated_python compilation_cache "
                          "compute_on control_deps custom_partitioning fused hijax jet key_reuse layout "
                          "mesh_utils multihost_utils ode pjit profiler random rnn roofline scheduling_groups "
-                         "serialize_executable shard_alike shard_map sparse topologies xla_metadata"})
+                         "serialize_executable shard_alike shard_map sparse topologies "
+                         "transfer xla_metadata"})

@@ -9,7 +9,7 @@ from hlotrace.experimental import (
     key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode,
     pjit as pjit, profiler as profiler, random as random, rnn as rnn, roofline as roofline,
     scheduling_groups as scheduling_groups, serialize_executable as serialize_executable, shard_alike as shard_alike,
-    shard_map as shard_map, sparse as sparse, topologies as topologies, xla_metadata as xla_metadata,
+    shard_map as shard_map, sparse as sparse, topologies as topologies, transfer as transfer, xla_metadata as xla_metadata,
 )
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = [
     'array_serialization', 'buffer_callback', 'checkify', 'colocated_python', 'compilation_cache', 'compute_on',
     'control_deps', 'cur_qdd', 'custom_partitioning', 'enable_x64', 'fused', 'hijax', 'io_callback', 'jet', 'key_reuse',
     'layout', 'mesh_utils', 'multihost_utils', 'ode', 'pjit', 'profiler', 'random', 'rnn', 'roofline', 'scheduling_groups',
-    'serialize_executable', 'shard_alike', 'shard_map', 'sparse', 'topologies', 'xla_metadata',
+    'serialize_executable', 'shard_alike', 'shard_map', 'sparse', 'topologies', 'transfer', 'xla_metadata',
 ]
 
 def cur_qdd(value: Any) -> Any: ...

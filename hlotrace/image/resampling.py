@@ -14,6 +14,7 @@ from ..core.errors import ShapeError, did_you_mean
 from ..core.symbolic.dimension import is_constant_shape, max_dim
 from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..primitives.common import canonical_axes, canonical_shape
+from ..runtime.devices import transfer_guards
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -177,10 +178,14 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
         for axis in axes:
             new, old = shape[axis], image.shape[axis]
             positions = (np if is_constant_shape((new, old)) else jnp).arange(new)
-            image = image.take((2 * positions + 1) * old // max_dim(2 * new, 1), axis)
+            with transfer_guards.unasked():     # numbers that the user did not give
+                image = image.take((2 * positions + 1) * old // max_dim(2 * new, 1), axis)
         return image
     scale = [shape[i] / image.shape[i] for i in axes]       # arrays, where sizes are symbolic
-    known = all(isinstance(x, float) for x in scale)
-    scale = (np if known else jnp).array(scale, np.float32 if image.dtype != "float64" else None)
-    return _resampled(image, jnp.where(scale == 0, 1, scale), 0 * scale, sizes=tuple(shape[i] for i in axes),
+    of = np if all(isinstance(x, float) for x in scale) else jnp
+    scale = of.array(scale, np.float32 if image.dtype != "float64" else None)
+    scale = of.where(scale == 0, 1, scale)
+    with transfer_guards.unasked():
+        scale, translation = jnp.asarray(scale), jnp.asarray(0 * scale)
+    return _resampled(image, scale, translation, sizes=tuple(shape[i] for i in axes),
                       axes=axes, method=method, antialias=bool(antialias), precision=precision)

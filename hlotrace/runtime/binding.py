@@ -143,6 +143,16 @@ def guard_level(name: str | None) -> Any:
     return None if name is None else getattr(_jax.guard_lib.TransferGuardLevel, name.upper())
 
 
+def start_transfer_server(*options: Any) -> Any:
+    """jaxlib's server from which others pull buffers."""
+    return _jax.start_transfer_server(*options)
+
+
+def make_error_array(client: Client, like: Any, message: str) -> Buffer:
+    """A buffer that raises when it is read; `like` has a shape, a dtype and jaxlib's sharding."""
+    return _jax._make_error_array(client, like, message)
+
+
 def profiler() -> tuple[Any, Any]:
     """jaxlib's modules of the profiler, and of what it finds."""
     from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]

@@ -26,8 +26,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "bcsr_extract_p bcsr_fromdense_p bcsr_todense_p"),
     "experimental.sparse.linalg": (
         "spsolve_p"),
-    "experimental.transfer": (
-        "TransferConnection TransferServer make_error_array start_transfer_server"),
     "extend": (
         "pallas"),
     "extend.core.primitives": (

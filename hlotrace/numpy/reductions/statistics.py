@@ -13,6 +13,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce
 from ...primitives.arrays.slicing import slice_along
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axes, np, prod, shape_of
+from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
 from ..arrays.joining import concatenate
 from ..arrays.shaping import atleast_2d
@@ -506,6 +507,14 @@ def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="line
     return nanquantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
+def _half():
+    """0.5, which the user did not give: no transfer guard is asked."""
+    if not transfer_guards.used:
+        return 0.5
+    with transfer_guards.unasked():
+        return asarray(0.5)
+
+
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median over `axis`, the mean of the middle two for an even count; NaN where there is a NaN.
 
@@ -515,7 +524,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     (Array(3., dtype=float32), Array([2., 5.], dtype=float32))
     """
     check_arraylike("median", a)
-    return quantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+    return quantile(*promote_dtypes_inexact(a), _half(), axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
@@ -525,4 +534,4 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     Array([2., 8.], dtype=float32)
     """
     check_arraylike("nanmedian", a)
-    return nanquantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+    return nanquantile(*promote_dtypes_inexact(a), _half(), axis, out, overwrite_input, "midpoint", keepdims)

@@ -65,11 +65,16 @@ def test_numbers_that_nobody_gave_are_no_transfer(level):
             x[1::2],
             x[::-2],
             jnp.roll(x, 1),
+            jnp.median(x),
+            jnp.nanmedian(x),
+            jax.image.resize(x, (2,), "nearest"),
+            jax.image.resize(x, (2,), "linear", antialias=False),
         )
         for given in (lambda: jnp.arange(1, 3), lambda: jnp.arange(0, 3, 1)):
             with refused(TO_DEVICE):
                 given()
-    assert [a.tolist() for a in made] == [[0, 1, 2], [0, 1], [0., 1., 2.], [1, 3], [3, 1], [3, 0, 1, 2]]
+    assert [a.tolist() for a in made] == [
+        [0, 1, 2], [0, 1], [0., 1., 2.], [1, 3], [3, 1], [3, 0, 1, 2], 1.5, 1.5, [1, 3], [0.5, 2.5]]
 
 
 def test_transfers_between_devices():
