@@ -30,7 +30,7 @@ def read(ref: Ref) -> Any:
     """The whole value of a Ref, wherever it was made."""
     ref.check()
     if isinstance(ref._value, Memory):
-        return ref._value.access("get", ref, (), ())
+        return ref._value.access(get_p, ref, (), ())
     if ref.home is not state.trace:
         return get_p.bind(ref=ref, program=_chosen(ref.inner_aval, 0, 1))[0]
     ref._shared = True
@@ -40,7 +40,7 @@ def read(ref: Ref) -> Any:
 def write(ref: Ref, value: Any) -> None:
     """Give a Ref another value of its type, wherever it was made."""
     if isinstance(ref._value, Memory):
-        ref._value.access("set", ref, (), (value,))
+        ref._value.access(set_p, ref, (), (value,))
         return
     set_p.bind(value, ref=ref, program=_chosen(ref.inner_aval, 1, 2))
 

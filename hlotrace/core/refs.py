@@ -22,6 +22,7 @@ from .primitive import Builtin
 from .trace import Tracer
 
 KINDS = (None, "no_grad_no_remat")      # of Refs
+TRACED = "traced"       # in the static part of an index, the place of an operand
 
 
 class AbstractRef(OfArrays):
@@ -84,7 +85,7 @@ class RefOrView:
 class Memory:
     """In the place of a Ref's value: memory of which there is no array, of the type `aval`.
 
-    A class derived from it says in `access(name, ref, steps, values)` what reading and writing is.
+    A class derived from it says in `access(primitive, ref, steps, values)` what reading and writing is.
     """
     aval: ShapedArray
     access: Callable[..., Any]

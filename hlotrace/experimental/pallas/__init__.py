@@ -1,11 +1,13 @@
-"""JAX's `experimental.pallas`: kernels, which run as loops of operations (`interpret=True`).
+"""JAX's `experimental.pallas`: kernels, compiled for NVIDIA's GPUs or run as loops of operations.
 
 What needs a compiler of kernels raises when it is called.
 """
 from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.index_entries import Slice, ds
-from .interpret import num_programs, pallas_call, program_id, run_scoped
+from .blocks import num_programs, program_id
+from .call import pallas_call
+from .interpret import run_scoped
 from .parts import *
 from .parts import __all__ as _parts
 from .specs import *

@@ -1,7 +1,7 @@
 """Kernels that are compiled: for NVIDIA's GPUs, by the Triton in XLA.
 
-A kernel is traced with Refs that are places in memory, `memory.py`; the program is written as Triton's text,
-`triton_ir.py`, and is a custom call of the program around it.
+A kernel is traced with Refs that are places in memory, `kernel_memory.py`; the program is written as Triton's text,
+`triton_rules.py`, and is a custom call of the program around it.
 """
 import math
 
@@ -14,11 +14,12 @@ from ...core.pytrees import pytree
 from ...core.trace import Tracer
 from ...numpy.arrays.creation import asarray
 from ...primitives.arrays.shape import front
-from .interpret import at_place, blocks_of
-from .memory import kernel_ref, program_id_p
+from .blocks import at_place, blocks_of
+from .kernel_memory import kernel_ref, program_id_p
 from .specs import Element, Squeezed
 from .triton import CompilerParams
-from .triton_ir import Writer
+from .triton_rules import run
+from .triton_text import MULTIPLY, Writer
 
 TARGET = "__gpu$xla.gpu.triton"
 _MOST = 2 ** 31 - 1     # programs of a grid
@@ -98,10 +99,10 @@ class Kernel:
         arguments = [writer.argument(i, ref._value.array) for i, ref in enumerate(self.refs)]
         for i, ref in enumerate(self.refs):
             if (places := ref._value.blocks) is not None:
-                for d, at in enumerate(writer.run(places.index, writer.ids)):
+                for d, at in enumerate(run(writer, places.index, writer.ids)):
                     size = 1 if d in places.windows else places.sizes[d]
-                    writer.starts[i][d] = at if size == 1 else writer.binary("mul", at, writer.constant(size))
-        writer.run(self.program, [])
+                    writer.starts[i][d] = at if size == 1 else writer.binary(MULTIPLY, at, writer.constant(size))
+        run(writer, self.program, [])
         return "\n".join(["module {", f"tt.func public @{self.name}({', '.join(arguments)}) {{", *writer.lines,
                           "tt.return", "}", "}"])
 
@@ -155,7 +156,7 @@ def _lower(ctx, eqn, *names):
                            config=config, aliases=dict(eqn.params["aliases"]))
 
 
-def _not_here(ctx, eqn, *names):
+def _not_here(ctx, eqn, *_names):
     title = eqn.params["kernel"].name
     if ctx.platform == "cpu":
         raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
@@ -164,7 +165,7 @@ def _not_here(ctx, eqn, *names):
                               f"{ctx.platform}; interpret=True runs them as a loop")
 
 
-def _jvp(primals, tangents, *, kernel, **_):
+def _jvp(_primals, _tangents, *, kernel, **_):
     raise NotImplementedError(f"pallas_call of {kernel.name} has no derivative where it is compiled: give one with "
                               "jax.custom_vjp, or differentiate it with interpret=True")
 

@@ -4,7 +4,7 @@ import dataclasses
 from ... import lax, numpy as jnp
 from ...numpy.indexing.index_entries import Slice
 from ...numpy.indexing.refs import RefView
-from .memory import memory_of
+from .kernel_memory import memory_of
 from .parts import multiple_of
 from .unsupported import export_functions
 
@@ -94,7 +94,7 @@ def _with_room(ref):
     return of, jnp.pad(of[...], [(n, n) for n in room]), tuple(entries)
 
 
-def _atomic(name, how, combine):
+def _atomic(name, about, how, combine):
     def atomic(x_ref_or_view, idx, val, *, mask=None):
         view = x_ref_or_view if idx is None else x_ref_or_view.at[idx]
         if (found := memory_of(view)) is not None:
@@ -104,7 +104,7 @@ def _atomic(name, how, combine):
         store(view, combine(before, jnp.asarray(val, before.dtype)), mask=mask)
         return before
     atomic.__name__ = atomic.__qualname__ = name
-    atomic.__doc__ = f"""{_ABOUT[how]} a part of a Ref in one step, also where other places of the grid do so.
+    atomic.__doc__ = f"""{about} a part of a Ref in one step, also where other places of the grid do so.
 
     Args:
         idx: the index of the part, None for all of it.
@@ -116,16 +116,14 @@ def _atomic(name, how, combine):
     return atomic
 
 
-_ABOUT = {"add": "Add to", "max": "Write the larger of a value and", "min": "Write the smaller of a value and",
-          "and": "Combine by bitwise and", "or": "Combine by bitwise or", "xor": "Combine by bitwise xor",
-          "xchg": "Replace"}
-atomic_add = _atomic("atomic_add", "add", jnp.add)
-atomic_max = _atomic("atomic_max", "max", jnp.maximum)
-atomic_min = _atomic("atomic_min", "min", jnp.minimum)
-atomic_and = _atomic("atomic_and", "and", jnp.bitwise_and)
-atomic_or = _atomic("atomic_or", "or", jnp.bitwise_or)
-atomic_xor = _atomic("atomic_xor", "xor", jnp.bitwise_xor)
-atomic_xchg = _atomic("atomic_xchg", "xchg", lambda before, value: value)
+# as Triton calls it for floats, integers and unsigned integers
+atomic_add = _atomic("atomic_add", "Add to", ("fadd", "add", "add"), jnp.add)
+atomic_max = _atomic("atomic_max", "Write the larger of a value and", ("max", "max", "umax"), jnp.maximum)
+atomic_min = _atomic("atomic_min", "Write the smaller of a value and", ("min", "min", "umin"), jnp.minimum)
+atomic_and = _atomic("atomic_and", "Combine by bitwise and", (None, "and", "and"), jnp.bitwise_and)
+atomic_or = _atomic("atomic_or", "Combine by bitwise or", (None, "or", "or"), jnp.bitwise_or)
+atomic_xor = _atomic("atomic_xor", "Combine by bitwise xor", (None, "xor", "xor"), jnp.bitwise_xor)
+atomic_xchg = _atomic("atomic_xchg", "Replace", ("exch", "exch", "exch"), lambda _before, value: value)
 
 
 def atomic_cas(ref, cmp, val):

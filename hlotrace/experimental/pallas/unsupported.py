@@ -5,8 +5,7 @@ from types import ModuleType
 
 from ...core.surface.public import export_names
 
-_WHY = ("compiled Pallas kernels are not supported yet; docs/kernels.md shows how a kernel of one's own is "
-        "given to XLA")
+_WHY = ("it is not supported yet; docs/kernels.md shows how a kernel of one's own is given to XLA")
 
 
 class KernelFunction:

@@ -11,7 +11,7 @@ from ...core.caches import cached
 from ...core.config import state
 from ...core.errors import ShapeError
 from ...core.jaxpr_trace import trace_to_jaxpr
-from ...core.refs import KINDS, Memory, Ref, RefOrView
+from ...core.refs import KINDS, TRACED, Memory, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete
 from ...primitives.arrays.elementwise import stop_gradient_p
@@ -20,8 +20,6 @@ from ...runtime import binding
 from ..arrays.creation import asarray, zeros
 from ..util import unsigned
 from . import index_entries, indexing
-
-TRACED = "traced"      # in the static part of an index, the place of an operand
 
 
 def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
@@ -297,7 +295,7 @@ def _access(primitive, ref, index, *values):
         return read(of)
     values = [_value(primitive, ref.dtype, v) for v in values]
     if isinstance(of._value, Memory):
-        return of._value.access(primitive.name, of, steps, values)
+        return of._value.access(primitive, of, steps, values)
     # are numbers operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:

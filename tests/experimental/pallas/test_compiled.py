@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext, _triton_ext
-from triton_kernels import CASES, ROWS, Block, F32, Struct, blocks_beyond_the_array, interpreted
+from triton_kernels import CASES, F32, ROWS, Block, Struct, blocks_beyond_the_array, interpreted
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

@@ -1,4 +1,4 @@
-"""What a kernel that is compiled reads and writes: its Refs are places in memory, and an access is an equation.
+"""What a kernel that is compiled reads and writes: its Refs are places in memory, each access an equation.
 
 `load` and `store` have the Ref as a parameter and the traced parts of the index as operands, followed by what
 is written, a mask and what is there where it is False.  They are lowered with the kernel that has them.
@@ -9,30 +9,37 @@ from ...core.refs import Access, Memory, Ref
 from ...numpy.arrays.creation import asarray
 from ...numpy.arrays.shaping import broadcast_to
 from ...numpy.indexing.refs import layout_of, part_of
+from ...primitives.arrays.elementwise import add
+from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 
 
 def _refuse(what):
-    def rule(*args, **params):
+    def rule(*_args, **_params):
         raise NotImplementedError(f"{what} of what a compiled Pallas kernel reads or writes: differentiate or "
                                   "map the function that calls the kernel, with jax.custom_vjp and jax.vmap")
     return rule
 
 
-def _alone(ctx, eqn, *names):
-    raise NotImplementedError(f"{eqn.primitive}: a part of a compiled Pallas kernel is lowered with the kernel")
+def _alone(_ctx, eqn, *_names):
+    raise NotImplementedError(f"{eqn.primitive}: a part of a compiled Pallas kernel is lowered with it")
 
 
 def _part(name, **rules):
     return Builtin(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), **rules)
 
 
+def _writes(params):
+    return Access(ref=params["ref"], writes=True),
+
+
 # ref: the Ref; layout: the static part of the index; masked: are a mask, and what there is without it, last?
 load_p = _part("load", abstract_eval=lambda *avals, ref, layout, masked, out: out,
                effects=lambda params: (Access(ref=params["ref"]),))
-# how: "set" writes; "add" and others are done in one step, atomically, and give what was there
-store_p = _part("store", multiple_results=True, effects=lambda params: (Access(ref=params["ref"], writes=True),),
-                abstract_eval=lambda *avals, ref, layout, masked, how, out: [] if how == "set" else [out])
-cas_p = _part("compare_and_swap", effects=lambda params: (Access(ref=params["ref"], writes=True),),
+# how: None writes; else what is there and the value are combined in one step, atomically, by what Triton
+# calls so for floats, integers and unsigned integers; it gives what was there
+store_p = _part("store", multiple_results=True, effects=_writes,
+                abstract_eval=lambda *avals, ref, layout, masked, how, out: [] if how is None else [out])
+cas_p = _part("compare_and_swap", effects=_writes,
               abstract_eval=lambda *avals, ref, layout, out: out)
 program_id_p = _part("program_id", abstract_eval=lambda *, axis: ShapedArray((), "int32"))
 
@@ -47,14 +54,14 @@ class KernelMemory(Memory):
     def __init__(self, aval, number, array, blocks=None):
         self.aval, self.number, self.array, self.blocks = aval, number, array, blocks
 
-    def access(self, name, ref, steps, values):
-        """Read (`get`), write (`set`), both (`swap`) or add (`addupdate`) what the steps of a view select."""
-        if name == "get":
+    def access(self, primitive, ref, steps, values):
+        """Do get_p, set_p, swap_p or addupdate_p to what the steps of a view select."""
+        if primitive is get_p:
             return self.load(ref, steps)
         value, = values
-        before = None if name == "set" else self.load(ref, steps)
-        self.store(ref, steps, before + value if name == "addupdate" else value)
-        return before if name == "swap" else None
+        before = None if primitive is set_p else self.load(ref, steps)
+        self.store(ref, steps, add(before, value) if primitive is addupdate_p else value)
+        return before if primitive is swap_p else None
 
     def load(self, ref, steps, mask=None, other=None):
         """The elements that the steps select; where the mask is False they are `other`, or anything."""
@@ -65,8 +72,9 @@ class KernelMemory(Memory):
         return load_p.bind(*operands, *[broadcast_to(x, part.shape) for x in (mask, other)], ref=ref,
                            layout=layout, masked=True, out=part)
 
-    def store(self, ref, steps, value, mask=None, how="set"):
-        """Write, or combine with what is there, which is given back; where a mask is False nothing happens."""
+    def store(self, ref, steps, value, mask=None, how=None):
+        """Write, or combine with what is there, which is given back; where a mask is False nothing happens.
+        """
         layout, operands, part = self._selected(ref, steps)
         given = [asarray(value, dtype=part.dtype), *([] if mask is None else [mask])]
         found = store_p.bind(*operands, *[broadcast_to(x, part.shape) for x in given], ref=ref, layout=layout,

@@ -1,0 +1,127 @@
+"""Where in its arrays a kernel is: the place in the grid, and the blocks of operands and results there."""
+import contextlib
+import threading
+
+import numpy as np
+
+from ... import lax, numpy as jnp
+from ...core import dtypes
+from ...core.pytrees import pytree
+from .parts import cdiv
+from .specs import Blocked, BlockSpec, Element, Squeezed, no_block_spec
+
+_places = threading.local()
+
+
+def place_of(function):
+    """(The place in the grid, the grid) for a function of kernels.  ValueError outside of these."""
+    found = getattr(_places, "stack", [])
+    if not found:
+        raise ValueError(f"pallas.{function} is for kernels: call it in the function given to pallas_call")
+    return found[-1]
+
+
+def program_id(axis):
+    """The place in the grid at which a kernel runs, along an axis.  ValueError outside of kernels."""
+    return place_of("program_id")[0][axis]
+
+
+def num_programs(axis):
+    """The size of the grid along an axis.  ValueError outside of kernels."""
+    return place_of("num_programs")[1][axis]
+
+
+@contextlib.contextmanager
+def at_place(ids, grid):
+    """A context in which a kernel runs at a place of a grid."""
+    if not hasattr(_places, "stack"):
+        _places.stack = []
+    _places.stack.append((ids, grid))
+    try:
+        yield
+    finally:
+        _places.stack.pop()
+
+
+def nothing(dtype):
+    """What memory holds that was not written."""
+    if dtypes.is_inexact(dtype):
+        return np.array(np.nan, dtype)
+    return np.array(dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else False, dtype)
+
+
+class Blocks:
+    """An operand or a result, called `name` and of the type `like`, by its blocks."""
+
+    def __init__(self, name, spec, like):
+        self.name, self.shape, self.dtype = name, tuple(like.shape), like.dtype
+        whole = spec is no_block_spec or spec is None or spec.block_shape is None
+        self.dims = [Blocked(n) for n in self.shape] if whole else [*map(self._dim, spec.block_shape)]
+        self.index_map = None if whole and (spec is no_block_spec or spec is None) else spec.index_map
+        if len(self.dims) != len(self.shape):
+            raise ValueError(f"pallas_call: the block shape of {name}, {spec.block_shape}, must have the same"
+                             f" number of dimensions as the array shape {self.shape}")
+        self.sizes = [getattr(dim, "block_size", 1) for dim in self.dims]
+        self.inner = tuple(n for n, dim in zip(self.sizes, self.dims) if not isinstance(dim, Squeezed))
+
+    def _dim(self, dim):
+        if dim is None:
+            return Squeezed()
+        if isinstance(dim, (Blocked, Squeezed)) or isinstance(dim, Element) and dim.padding == (0, 0):
+            return dim
+        if hasattr(dim, "__index__"):
+            return Blocked(int(dim))
+        raise NotImplementedError(f"pallas_call: dimension {dim} in the block shape of {self.name} is not "
+                                  "supported: there are ints, None, Blocked, Squeezed and Element without "
+                                  "padding")
+
+    def padded(self, array):
+        """The array up to the end of its last blocks."""
+        def beyond(n, size, dim):
+            return size - 1 if isinstance(dim, Element) else cdiv(n, size) * size - n
+        width = [(0, beyond(*each)) for each in zip(self.shape, self.sizes, self.dims)]
+        if not any(end for _, end in width):
+            return array
+        return jnp.pad(array, width, constant_values=nothing(array.dtype))
+
+    def index(self, ids, scalars):
+        """The index of the block of a place in the grid."""
+        if self.index_map is None:
+            return (0,) * len(self.shape)
+        index = self.index_map(*ids, *scalars)
+        index = tuple(index) if isinstance(index, (tuple, list)) else (index,)
+        if len(index) != len(self.shape):
+            raise ValueError(f"pallas_call: the index map of {self.name} must return {len(self.shape)} "
+                             f"values, one for each dimension of its blocks, and returns {len(index)}")
+        return index
+
+    def starts(self, ids, scalars):
+        """Where that block begins."""
+        each = zip(self.index(ids, scalars), self.sizes, self.dims)
+        return [i if isinstance(dim, Element) else i * size for i, size, dim in each]
+
+    def read(self, array, starts):
+        """The block that begins there, as a kernel has it."""
+        return lax.dynamic_slice(array, starts, self.sizes).reshape(self.inner)
+
+    def write(self, array, block, starts):
+        """The array with a block."""
+        return lax.dynamic_update_slice(array, block.reshape(self.sizes), starts)
+
+    def cut(self, array):
+        """What of the padded array is the result."""
+        return array[tuple(map(slice, self.shape))]
+
+
+def blocks_of(what, specs, values):
+    """(The Blocks of a pytree of operands, "in", or results, "out", its structure)."""
+    leaves, structure = pytree.tree_flatten(values)
+    if specs is no_block_spec:
+        flat = [no_block_spec] * len(leaves)
+    else:
+        flat = pytree.tree_leaves(specs, is_leaf=lambda x: x is None or isinstance(x, BlockSpec))
+    if len(flat) != len(leaves):
+        raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
+                         f"{len(leaves)} {what}puts; they must be as many")
+    each = enumerate(zip(flat, leaves))
+    return [Blocks(f"{what}put {i}", spec, x) for i, (spec, x) in each], structure

@@ -1,0 +1,66 @@
+"""pallas_call: a kernel as a function of arrays."""
+import numpy as np
+
+from ... import numpy as jnp
+from ...core.pytrees import pytree
+from .compiled import call_compiled
+from .interpret import run_as_loop
+from .specs import GridSpec, no_block_spec
+
+
+def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block_spec,
+                out_specs=no_block_spec, scratch_shapes=(), input_output_aliases=None, interpret=False,
+                name=None, debug=False, compiler_params=None, cost_estimate=None, metadata=None):
+    """The function of arrays that a kernel is, run at each place of a grid.
+
+    Args:
+        kernel: a function of Refs: of the operands' blocks, the results' blocks and scratch; it returns None.
+        out_shape: the type of the result, or a pytree of them.
+        grid_spec: a GridSpec, in the place of the next four.
+        grid: sizes; places are gone through in order, the last axis fastest.
+        in_specs: a BlockSpec for each operand; without, a kernel has whole arrays.
+        out_specs: one for each result.
+        scratch_shapes: types of memory that a kernel has besides and keeps from place to place; those of a
+            dictionary are keyword arguments.
+        input_output_aliases: {operand: result}: numbers; what is not written of the result is the operand's.
+        interpret: true runs a loop of operations, on any device; false compiles the kernel, with Triton, for
+            NVIDIA's GPUs.
+        name: for people, as is `debug`, of which nothing depends.
+        compiler_params: a `triton.CompilerParams` for a kernel that is compiled; `cost_estimate` and
+            `metadata` are for compilers too, and nothing depends on them here.
+    Raises:
+        ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
+            value.
+        NotImplementedError: without `interpret` on a TPU, for scratch and for what Triton cannot do; for a grid
+            of traced sizes.
+
+    >>> from hlotrace.experimental import pallas as pl
+    >>> def double(x_ref, o_ref):
+    ...     o_ref[...] = x_ref[...] * 2
+    >>> pl.pallas_call(double, jax.ShapeDtypeStruct((8,), jnp.float32), grid=(2,), interpret=True,
+    ...                in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+    ...                out_specs=pl.BlockSpec((4,), lambda i: (1 - i,)))(jnp.arange(8.))
+    Array([ 8., 10., 12., 14.,  0.,  2.,  4.,  6.], dtype=float32)
+    """
+    if not callable(kernel):
+        raise TypeError(f"pallas_call: the kernel is a function of Refs, not {kernel!r:.60}")
+    spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    title = name or getattr(kernel, "__name__", "kernel")
+
+    def call(*args):
+        _check(title, interpret, spec.grid)
+        arrays = pytree.tree_map(jnp.asarray, args)
+        if interpret is True:
+            return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
+        return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, compiler_params)
+    call.__name__ = title
+    return call
+
+
+def _check(title, interpret, grid):
+    if interpret is not True and interpret is not False:
+        raise NotImplementedError(f"pallas_call of {title}: interpret={interpret!r} is not supported: True runs "
+                                  "it as a loop, False compiles it")
+    if not all(isinstance(n, (int, np.integer)) for n in grid):
+        raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
+                                  "known when a kernel is traced")
