@@ -307,7 +307,7 @@ FAULTS = (
           tests="manual"),
     Fault("outline-barrier", "lowering/outline.py", "        if eqn.effects:\n            tokens",
           "        if not eqn.primitive:\n            tokens", "effects are no barrier to outlining"),
-    Fault("outline-results", "lowering/outline.py", "if any(used.get(v, -1) >= s + length", "if any(used.get(v, -1) > s + length",
+    Fault("outline-results", "lowering/outline.py", "if used.get(v, -1) >= s + length", "if used.get(v, -1) > s + length",
           "a block does not give what only the next equation uses"),
     Fault("outline-wiring", "lowering/outline.py", "groups.setdefault(wires, [])", "groups.setdefault(len(wires), [])",
           "stretches with the same equations and another dataflow are one function"),

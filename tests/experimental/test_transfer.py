@@ -56,8 +56,13 @@ def test_another_process_serves():
             address = process.stdout.readline().strip()
             here = transfer.start_transfer_server(jax.devices()[0].client, "127.0.0.1:0", ["127.0.0.1:0"])
             place = SingleDeviceSharding(jax.devices()[0])
-            found = here.connect(address).pull(1, {"w": jax.ShapeDtypeStruct((2, 3), "float32", sharding=place),
-                                                   "b": [jax.ShapeDtypeStruct((2,), "bfloat16", sharding=place)]})
+            found = here.connect(address).pull(
+                1,
+                {
+                    "w": jax.ShapeDtypeStruct((2, 3), "float32", sharding=place),
+                    "b": [jax.ShapeDtypeStruct((2,), "bfloat16", sharding=place)],
+                },
+            )
             np.testing.assert_array_equal(found["w"], np.arange(6.).reshape(2, 3))
             assert found["b"][0].tolist() == [1, 1]
         finally:

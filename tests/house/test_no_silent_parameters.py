@@ -32,7 +32,7 @@ EXEMPT = {
     "sharding/abstract.py:Sharding.filled": {"ndim"},                   # that of a NamedSharding reads it
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
-    "experimental/pallas/interpret.py:pallas_call": {"compiler_params", "cost_estimate", "debug", "metadata"},
+    "experimental/pallas/call.py:pallas_call": {"cost_estimate", "debug", "metadata"},
     "experimental/pallas/parts.py:multiple_of": {"values"},
     "experimental/pallas/parts.py:reciprocal": {"approx", "full_range"},
     "experimental/pallas/triton.py:load": {"cache_modifier", "eviction_policy", "volatile"},

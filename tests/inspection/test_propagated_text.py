@@ -161,14 +161,14 @@ def main(body, type_="tensor<8xf32>", argument="tensor<8xf32>", visibility=""):
 @pytest.mark.quick
 def test_a_program_without_a_mesh_is_whole_everywhere():
     text = main("return %x : tensor<8xf32>")
-    assert main_specs(text) == ([((),)], [((),)], {}, 0)
+    assert main_specs(text) == ([((),)], [((),)], {}, 0, {})
     assert "// %arg0: tensor<8xf32>  P(None)\n" in propagated(text)
 
 
 @pytest.mark.quick
 def test_a_token_has_no_dimensions():
     text = main("return %x : !stablehlo.token", "!stablehlo.token", "!stablehlo.token")
-    assert main_specs(text) == ([()], [()], {}, 0)
+    assert main_specs(text) == ([()], [()], {}, 0, {})
 
 
 @pytest.mark.quick

@@ -5,8 +5,8 @@ What needs a compiler of kernels raises when it is called.
 from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.index_entries import Slice, ds
-from .blocks import num_programs, program_id
 from .call import pallas_call
+from .grid_blocks import num_programs, program_id
 from .interpret import run_scoped
 from .parts import *
 from .parts import __all__ as _parts

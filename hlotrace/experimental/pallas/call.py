@@ -31,8 +31,8 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     Raises:
         ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
             value.
-        NotImplementedError: without `interpret` on a TPU, for scratch and for what Triton cannot do; for a grid
-            of traced sizes.
+        NotImplementedError: without `interpret` on a TPU, for scratch and for what Triton cannot do; for a
+            grid of traced sizes.
 
     >>> from hlotrace.experimental import pallas as pl
     >>> def double(x_ref, o_ref):
@@ -52,15 +52,20 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         arrays = pytree.tree_map(jnp.asarray, args)
         if interpret is True:
             return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
-        return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, compiler_params)
+        return call_compiled(
+            title, kernel, out_shape, spec, input_output_aliases or {}, arrays, compiler_params
+        )
+
     call.__name__ = title
     return call
 
 
 def _check(title, interpret, grid):
     if interpret is not True and interpret is not False:
-        raise NotImplementedError(f"pallas_call of {title}: interpret={interpret!r} is not supported: True runs "
-                                  "it as a loop, False compiles it")
+        raise NotImplementedError(
+            f"pallas_call of {title}: interpret={interpret!r} is not supported: True runs "
+            "it as a loop, False compiles it"
+        )
     if not all(isinstance(n, (int, np.integer)) for n in grid):
         raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
                                   "known when a kernel is traced")

@@ -1,7 +1,7 @@
 """Kernels that are compiled: for NVIDIA's GPUs, by the Triton in XLA.
 
-A kernel is traced with Refs that are places in memory, `kernel_memory.py`; the program is written as Triton's text,
-`triton_rules.py`, and is a custom call of the program around it.
+A kernel is traced with Refs that are places in memory, `kernel_memory.py`; its program is written as Triton's
+text, `triton_rules.py`, which is a custom call of the program around it.
 """
 import math
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ...core.avals import ShapedArray, aval_of
 from ...core.jaxpr_trace import trace_to_jaxpr
-from ...core.primitive import Builtin
+from ...core.primitive import Primitive
 from ...core.pytrees import pytree
 from ...core.trace import Tracer
 from ...numpy.arrays.creation import asarray
 from ...primitives.arrays.shape import front
-from .blocks import at_place, blocks_of
+from .grid_blocks import at_place, blocks_of
 from .kernel_memory import kernel_ref, program_id_p
 from .specs import Element, Squeezed
 from .triton import CompilerParams
@@ -67,7 +67,9 @@ class Kernel:
         self.program = trace_to_jaxpr(self._run, [], name)
         if any(isinstance(c, Tracer) or np.size(c) > 1 for c in self.program.consts):
             shapes = ", ".join(aval_of(c).str_short() for c in self.program.consts)
-            raise ValueError(f"pallas_call: the kernel {name} captures constants, {shapes}: pass them as operands")
+            raise ValueError(
+                f"pallas_call: the kernel {name} captures constants, {shapes}: pass them as operands"
+            )
 
     def _ref(self, blocks, mapped, number):
         have = [axis for axis, has in enumerate(mapped) if has]
@@ -90,8 +92,16 @@ class Kernel:
     def with_axis(self, size, mapped):
         """The kernel for arrays of which those marked have one more axis, in front."""
         marks = [(has, *before) for has, before in zip(mapped, self.mapped, strict=True)]
-        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes), marks,
-                      self.options)
+        return Kernel(
+            self.name,
+            self.call,
+            self.scalars,
+            self.blocks,
+            self.own_grid,
+            (size, *self.axes),
+            marks,
+            self.options,
+        )
 
     def text(self):
         """It in the Triton dialect."""
@@ -101,10 +111,20 @@ class Kernel:
             if (places := ref._value.blocks) is not None:
                 for d, at in enumerate(run(writer, places.index, writer.ids)):
                     size = 1 if d in places.windows else places.sizes[d]
-                    writer.starts[i][d] = at if size == 1 else writer.binary(MULTIPLY, at, writer.constant(size))
+                    writer.starts[i][d] = (
+                        at if size == 1 else writer.binary(MULTIPLY, at, writer.constant(size))
+                    )
         run(writer, self.program, [])
-        return "\n".join(["module {", f"tt.func public @{self.name}({', '.join(arguments)}) {{", *writer.lines,
-                          "tt.return", "}", "}"])
+        return "\n".join(
+            [
+                "module {",
+                f"tt.func public @{self.name}({', '.join(arguments)}) {{",
+                *writer.lines,
+                "tt.return",
+                "}",
+                "}",
+            ]
+        )
 
 
 def call_compiled(title, kernel, out_shape, spec, aliases, args, options):
@@ -127,8 +147,17 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options):
         found = kernel(*refs[:count], *in_tree.unflatten(operands), *results)
         if found is not None:
             raise ValueError(f"pallas_call: the kernel {title} should return None; it returns {found!r:.60}")
-    made = Kernel(name, call, [*map(aval_of, args[:count])], [*ins, *outs], spec.grid, (), [()] * len(ins + outs),
-                  _options(title, options))
+
+    made = Kernel(
+        name,
+        call,
+        [*map(aval_of, args[:count])],
+        [*ins, *outs],
+        spec.grid,
+        (),
+        [()] * len(ins + outs),
+        _options(title, options),
+    )
     leaves = pytree.tree_leaves(args)
     out_avals = tuple(ShapedArray(b.shape, b.dtype) for b in outs)
     return out_tree.unflatten(pallas_call_p.bind(*leaves, kernel=made, out_avals=out_avals,
@@ -152,8 +181,16 @@ def _lower(ctx, eqn, *names):
               "num_warps": np.int32(kernel.options.num_warps), "grid_x": np.int32(math.prod(kernel.grid)),
               "grid_y": np.int32(1), "grid_z": np.int32(1), "debug": False}
     avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
-    return ctx.custom_call(TARGET, names, avals, outs, layouts=[None] * len(avals), result_layouts=[None] * len(outs),
-                           config=config, aliases=dict(eqn.params["aliases"]))
+    return ctx.custom_call(
+        TARGET,
+        names,
+        avals,
+        outs,
+        layouts=[None] * len(avals),
+        result_layouts=[None] * len(outs),
+        config=config,
+        aliases=dict(eqn.params["aliases"]),
+    )
 
 
 def _not_here(ctx, eqn, *_names):
@@ -161,19 +198,25 @@ def _not_here(ctx, eqn, *_names):
     if ctx.platform == "cpu":
         raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
                          "interpret=True")
-    raise NotImplementedError(f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not for "
-                              f"{ctx.platform}; interpret=True runs them as a loop")
+    raise NotImplementedError(
+        f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not for "
+        f"{ctx.platform}; interpret=True runs them as a loop"
+    )
 
 
 def _jvp(_primals, _tangents, *, kernel, **_):
-    raise NotImplementedError(f"pallas_call of {kernel.name} has no derivative where it is compiled: give one with "
-                              "jax.custom_vjp, or differentiate it with interpret=True")
+    raise NotImplementedError(
+        f"pallas_call of {kernel.name} has no derivative where it is compiled: give one with "
+        "jax.custom_vjp, or differentiate it with interpret=True"
+    )
 
 
 def _batching(axis, args, dims, *, kernel, out_avals, aliases):
     count = len(kernel.scalars)
     if any(d is not None for d in dims[:count]):
-        raise NotImplementedError(f"vmap of pallas_call of {kernel.name} over scalars that come before its operands")
+        raise NotImplementedError(
+            f"vmap of pallas_call of {kernel.name} over scalars that come before its operands"
+        )
     mapped = [d is not None for d in dims[count:]]
     many = kernel.with_axis(axis.size, [*mapped, *[True] * len(out_avals)])
     outs = pallas_call_p.bind(*front(args, dims), kernel=many, aliases=aliases,
@@ -181,6 +224,11 @@ def _batching(axis, args, dims, *, kernel, out_avals, aliases):
     return outs, [0] * len(outs)
 
 
-pallas_call_p = Builtin(
-    "pallas_call", multiple_results=True, lower={"cuda": _lower, None: _not_here}, jvp=_jvp, batching=_batching,
-    abstract_eval=lambda *avals, out_avals, **_: list(out_avals))
+pallas_call_p = Primitive(
+    "pallas_call",
+    multiple_results=True,
+    lower={"cuda": _lower, None: _not_here},
+    jvp=_jvp,
+    batching=_batching,
+    abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+)

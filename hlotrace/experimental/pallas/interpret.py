@@ -8,7 +8,7 @@ import math
 from ... import lax, numpy as jnp
 from ...core.pytrees import pytree
 from ...ref import new_ref
-from .blocks import at_place, blocks_of, nothing, place_of
+from .grid_blocks import at_place, blocks_of, nothing, place_of
 
 
 def run_scoped(f, *types, collective_axes=(), **named):

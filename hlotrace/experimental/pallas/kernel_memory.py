@@ -4,7 +4,7 @@
 is written, a mask and what is there where it is False.  They are lowered with the kernel that has them.
 """
 from ...core.avals import ShapedArray
-from ...core.primitive import Builtin
+from ...core.primitive import Primitive
 from ...core.refs import Access, Memory, Ref
 from ...numpy.arrays.creation import asarray
 from ...numpy.arrays.shaping import broadcast_to
@@ -15,8 +15,10 @@ from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 
 def _refuse(what):
     def rule(*_args, **_params):
-        raise NotImplementedError(f"{what} of what a compiled Pallas kernel reads or writes: differentiate or "
-                                  "map the function that calls the kernel, with jax.custom_vjp and jax.vmap")
+        raise NotImplementedError(
+            f"{what} of what a compiled Pallas kernel reads or writes: differentiate or "
+            "map the function that calls the kernel, with jax.custom_vjp and jax.vmap"
+        )
     return rule
 
 
@@ -25,7 +27,7 @@ def _alone(_ctx, eqn, *_names):
 
 
 def _part(name, **rules):
-    return Builtin(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), **rules)
+    return Primitive(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), **rules)
 
 
 def _writes(params):
@@ -35,8 +37,8 @@ def _writes(params):
 # ref: the Ref; layout: the static part of the index; masked: are a mask, and what there is without it, last?
 load_p = _part("load", abstract_eval=lambda *avals, ref, layout, masked, out: out,
                effects=lambda params: (Access(ref=params["ref"]),))
-# how: None writes; else what is there and the value are combined in one step, atomically, by what Triton
-# calls so for floats, integers and unsigned integers; it gives what was there
+# how: None writes; an Operation such as ATOMIC_ADD combines what is there and the value in one step, and
+# gives what was there
 store_p = _part("store", multiple_results=True, effects=_writes,
                 abstract_eval=lambda *avals, ref, layout, masked, how, out: [] if how is None else [out])
 cas_p = _part("compare_and_swap", effects=_writes,

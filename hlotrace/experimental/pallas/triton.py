@@ -4,6 +4,7 @@ import dataclasses
 from ... import lax, numpy as jnp
 from ...numpy.indexing.index_entries import Slice
 from ...numpy.indexing.refs import RefView
+from . import triton_text
 from .kernel_memory import memory_of
 from .parts import multiple_of
 from .unsupported import export_functions
@@ -116,14 +117,14 @@ def _atomic(name, about, how, combine):
     return atomic
 
 
-# as Triton calls it for floats, integers and unsigned integers
-atomic_add = _atomic("atomic_add", "Add to", ("fadd", "add", "add"), jnp.add)
-atomic_max = _atomic("atomic_max", "Write the larger of a value and", ("max", "max", "umax"), jnp.maximum)
-atomic_min = _atomic("atomic_min", "Write the smaller of a value and", ("min", "min", "umin"), jnp.minimum)
-atomic_and = _atomic("atomic_and", "Combine by bitwise and", (None, "and", "and"), jnp.bitwise_and)
-atomic_or = _atomic("atomic_or", "Combine by bitwise or", (None, "or", "or"), jnp.bitwise_or)
-atomic_xor = _atomic("atomic_xor", "Combine by bitwise xor", (None, "xor", "xor"), jnp.bitwise_xor)
-atomic_xchg = _atomic("atomic_xchg", "Replace", ("exch", "exch", "exch"), lambda _before, value: value)
+atomic_add = _atomic("atomic_add", "Add to", triton_text.ATOMIC_ADD, jnp.add)
+atomic_max = _atomic("atomic_max", "Write the larger of a value and", triton_text.ATOMIC_MAXIMUM, jnp.maximum)
+atomic_min = _atomic("atomic_min", "Write the smaller of a value and", triton_text.ATOMIC_MINIMUM,
+                     jnp.minimum)
+atomic_and = _atomic("atomic_and", "Combine by bitwise and", triton_text.ATOMIC_AND, jnp.bitwise_and)
+atomic_or = _atomic("atomic_or", "Combine by bitwise or", triton_text.ATOMIC_OR, jnp.bitwise_or)
+atomic_xor = _atomic("atomic_xor", "Combine by bitwise xor", triton_text.ATOMIC_XOR, jnp.bitwise_xor)
+atomic_xchg = _atomic("atomic_xchg", "Replace", triton_text.ATOMIC_EXCHANGE, lambda _before, value: value)
 
 
 def atomic_cas(ref, cmp, val):
@@ -139,7 +140,7 @@ def atomic_cas(ref, cmp, val):
 max_contiguous = multiple_of
 
 
-__all__ = ["CompilerParams", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
-           "atomic_xchg", "atomic_xor", "dot", "load", "max_contiguous", "store"]
+__all__ = ["CompilerParams", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min",
+           "atomic_or", "atomic_xchg", "atomic_xor", "dot", "load", "max_contiguous", "store"]
 
 export_functions(globals(), "approx_tanh debug_barrier elementwise_inline_asm")

@@ -74,7 +74,7 @@ class Index:
         self.result[axis] = length
 
     def _inside(self, place, size, length):
-        """Where a window of a length begins, moved so that it is inside; under a mask it stays where it is."""
+        """Where a window of a length begins, moved to be inside; under a mask it stays where it is."""
         if not isinstance(place, Value):
             return place if self.masked else min(max(place + size * (place < 0), 0), size - length)
         w = self.writer

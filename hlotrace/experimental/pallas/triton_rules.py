@@ -15,20 +15,20 @@ from ...primitives.parallel.collectives import pvary_p
 from ...primitives.programs.cond_while import cond_p, while_p
 from ...primitives.programs.scan import scan_p
 from . import triton_text as t
-from .blocks import nothing
+from .grid_blocks import nothing
 from .kernel_memory import cas_p, load_p, program_id_p, store_p
 from .triton_index import Index
 from .triton_text import INT, Value
 
 _BINARY = {
     e.add_p: t.ADD, add_any_p: t.ADD, e.sub_p: t.SUBTRACT, e.mul_p: t.MULTIPLY, e.div_p: t.DIVIDE,
-    e.rem_p: t.REMAINDER, e.max_p: t.MAXIMUM, e.min_p: t.MINIMUM, e.and_p: t.AND, e.or_p: t.OR, e.xor_p: t.XOR,
-    e.shift_left_p: t.SHIFT_LEFT, e.shift_right_logical_p: t.SHIFT_RIGHT,
+    e.rem_p: t.REMAINDER, e.max_p: t.MAXIMUM, e.min_p: t.MINIMUM, e.and_p: t.AND, e.or_p: t.OR,
+    e.xor_p: t.XOR, e.shift_left_p: t.SHIFT_LEFT, e.shift_right_logical_p: t.SHIFT_RIGHT,
     e.shift_right_arithmetic_p: t.SHIFT_RIGHT_SIGNED}
 _COMPARED = {e.eq_p: t.EQUAL, e.ne_p: t.DIFFERENT, e.lt_p: t.LESS, e.le_p: t.AT_MOST, e.gt_p: t.GREATER,
              e.ge_p: t.AT_LEAST}
-_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", special.log2_p: "log2", e.sin_p: "sin", e.cos_p: "cos",
-         e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
+_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", special.log2_p: "log2", e.sin_p: "sin",
+         e.cos_p: "cos", e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
 _LIBDEVICE = {
     e.tan_p: "tan", e.asin_p: "asin", e.acos_p: "acos", e.atan_p: "atan", e.sinh_p: "sinh", e.cosh_p: "cosh",
     e.tanh_p: "tanh", e.asinh_p: "asinh", e.acosh_p: "acosh", e.atanh_p: "atanh", e.expm1_p: "expm1",
@@ -60,8 +60,8 @@ def run(w, jaxpr, args):
         except NotInTriton:
             raise
         except NotImplementedError as error:
-            raise NotInTriton(f"{eqn.primitive}, {describe(eqn.source)}: {error}; it is in a Pallas kernel, which "
-                              "is compiled with Triton here") from None
+            raise NotInTriton(f"{eqn.primitive}, {describe(eqn.source)}: {error}; it is in a Pallas kernel, "
+                              "which is compiled with Triton here") from None
         env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results], strict=True))
     return [read(a) for a in jaxpr.outvars]
 
@@ -74,8 +74,8 @@ def _known(w, value, aval):
     value = np.asarray(value)
     first = value.reshape(-1)[:1]
     if not value.size or value.size > 1 and not np.all(value == first):
-        raise NotInTriton(f"the kernel uses an array of shape {value.shape} from outside of it: pass it as an "
-                          "operand")
+        raise NotInTriton(f"the kernel uses an array of shape {value.shape} from outside of it: pass it as "
+                          "an operand")
     return w.constant(first[0], aval.dtype, aval.shape)
 
 
@@ -201,7 +201,9 @@ def _broadcast(w, eqn, x):
 
 
 def _extreme(before):
-    return lambda w, eqn, x: w.convert(w.first_extreme(before, x, eqn.params["axes"][0]), eqn.params["index_dtype"])
+    def rule(w, eqn, x):
+        return w.convert(w.first_extreme(before, x, eqn.params["axes"][0]), eqn.params["index_dtype"])
+    return rule
 
 
 # --- products ---------------------------------------------------------------------------------------
@@ -286,8 +288,9 @@ def _store(w, eqn, *operands):
         w.lines.append(f"tt.store {', '.join(names)} : {types}")
         return []
     where = w.constant(True, np.bool_, out.shape) if where is None else where
-    return [w.emit(f"tt.atomic_rmw {t.Operation(*how).of(out.dtype)}, acq_rel, gpu, {pointer}, {value.name}, "
-                   f"{where.name}", out.shape, out.dtype, f"({types}, {value.type}, {where.type}) -> {value.type}")]
+    return [w.emit(f"{how.of(out.dtype)}, acq_rel, gpu, {pointer}, {value.name}, "
+                   f"{where.name}", out.shape, out.dtype,
+                   f"({types}, {value.type}, {where.type}) -> {value.type}")]
 
 
 def _compare_and_swap(w, eqn, *operands):
@@ -347,14 +350,15 @@ def _scan(w, eqn, *operands):
     jaxpr, consts = p["jaxpr"], operands[:p["num_consts"]]
     carry = operands[len(consts):]
     if len(carry) > p["num_carry"] or len(jaxpr.outvars) > p["num_carry"]:
-        raise NotImplementedError("a scan over rows of arrays, or that stacks results: read and write them in a "
-                                  "fori_loop, by ref[i]")
+        raise NotImplementedError("a scan over rows of arrays, or that stacks results: read and write in "
+                                  "a fori_loop, by ref[i]")
     low, high, one = (w.constant(n) for n in (0, p["length"], 1))
     head, results = _results(w, carry)
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
     arguments = f" iter_args({given}) -> ({types})" if carry else ""
-    w.lines.append(f"{head}scf.for {w.new_name()} = {low.name} to {high.name} step {one.name}{arguments} : i32 {{")
+    steps = f"{w.new_name()} = {low.name} to {high.name} step {one.name}"
+    w.lines.append(f"{head}scf.for {steps}{arguments} : i32 {{")
     _end(w, "scf.yield", run(w, jaxpr, [*consts, *inside]))
     w.lines.append("}")
     return results
@@ -379,8 +383,8 @@ def _while(w, eqn, *operands):
 
 
 _RULES = {
-    powers.integer_pow_p: _integer_pow, e.round_p: _round, bitcast_convert_type_p: _bitcast, slicing.iota_p: _iota,
-    e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
+    powers.integer_pow_p: _integer_pow, e.round_p: _round, bitcast_convert_type_p: _bitcast,
+    slicing.iota_p: _iota, e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
     shape.broadcast_in_dim_p: _broadcast,
     **dict.fromkeys((shape.reshape_p, shape.squeeze_p),
                     lambda w, eqn, x: w.reshape(x, eqn.outvars[0].aval.shape)),

@@ -85,10 +85,18 @@ DIVIDE = Operation("arith.divf", "arith.divsi", "arith.divui")
 REMAINDER = Operation("arith.remf", "arith.remsi", "arith.remui")
 MAXIMUM = Operation("arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori")
 MINIMUM = Operation("arith.minimumf", "arith.minsi", "arith.minui", "arith.andi")
-AND, OR, XOR = (Operation(None, *[f"arith.{name}i"] * 3) for name in ("and", "or", "xor"))
+AND, OR, XOR = (Operation(None, *[name] * 3) for name in ("arith.andi", "arith.ori", "arith.xori"))
 SHIFT_LEFT = Operation(None, "arith.shli", "arith.shli")
 SHIFT_RIGHT = Operation(None, "arith.shrui", "arith.shrui")
 SHIFT_RIGHT_SIGNED = Operation(None, "arith.shrsi", "arith.shrsi")
+# of what is in memory and a value, in one step
+ATOMIC_ADD = Operation("tt.atomic_rmw fadd", *["tt.atomic_rmw add"] * 2)
+ATOMIC_MAXIMUM = Operation(*["tt.atomic_rmw max"] * 2, "tt.atomic_rmw umax")
+ATOMIC_MINIMUM = Operation(*["tt.atomic_rmw min"] * 2, "tt.atomic_rmw umin")
+ATOMIC_AND = Operation(None, *["tt.atomic_rmw and"] * 2)
+ATOMIC_OR = Operation(None, *["tt.atomic_rmw or"] * 2)
+ATOMIC_XOR = Operation(None, *["tt.atomic_rmw xor"] * 2)
+ATOMIC_EXCHANGE = Operation(*["tt.atomic_rmw exch"] * 3)
 # comparisons, as they are called for each kind
 EQUAL, DIFFERENT = Operation("oeq", "eq", "eq", "eq"), Operation("une", "ne", "ne", "ne")
 LESS, AT_MOST = Operation("olt", "slt", "ult", "ult"), Operation("ole", "sle", "ule", "ule")
@@ -127,8 +135,7 @@ class Writer:
         return name
 
     def emit(self, text, shape, dtype, types=None):
-        """The value that an operation gives; `types` is its text after the colon, without it the value's type.
-        """
+        """The value that an operation gives; `types` is the text after the colon, else the value's type."""
         made = Value("", tuple(shape), np.dtype(dtype))
         return made._replace(name=self.operation(f"{text} : {types or made.type}"))
 
@@ -244,8 +251,10 @@ class Writer:
 
     def _other_float(self, x, dtype):
         narrow = dtype.itemsize < x.dtype.itemsize
-        if 1 in (dtype.itemsize, x.dtype.itemsize):     # float8
-            return self.changed(f"tt.fp_to_fp {x.name}{', rounding = rtne' if narrow else ''}", x, x.shape, dtype)
+        if 1 in (dtype.itemsize, x.dtype.itemsize):  # float8
+            return self.changed(
+                f"tt.fp_to_fp {x.name}{', rounding = rtne' if narrow else ''}", x, x.shape, dtype
+            )
         if dtype.itemsize == x.dtype.itemsize:
             return self.convert(self.convert(x, np.float32), dtype)
         return self.changed(f"arith.{'truncf' if narrow else 'extf'} {x.name}", x, x.shape, dtype, "to")
@@ -291,9 +300,13 @@ class Writer:
     def _combined(self, how, operation, x, attributes, shape):
         of, made = element_type(x.dtype), x._replace(shape=shape)
         result, a, b, c = [self.new_name() for _ in range(4)]
-        self.lines += [f'{result} = "tt.{how}"({x.name}) <{{{attributes}}}> ({{', f"^bb0({a}: {of}, {b}: {of}):",
-                       f"{c} = {operation.of(x.dtype)} {a}, {b} : {of}", f"tt.{how}.return {c} : {of}",
-                       f"}}) : ({x.type}) -> {made.type}"]
+        self.lines += [
+            f'{result} = "tt.{how}"({x.name}) <{{{attributes}}}> ({{',
+            f"^bb0({a}: {of}, {b}: {of}):",
+            f"{c} = {operation.of(x.dtype)} {a}, {b} : {of}",
+            f"tt.{how}.return {c} : {of}",
+            f"}}) : ({x.type}) -> {made.type}",
+        ]
         return made._replace(name=result)
 
     def first_extreme(self, before, x, axis):
@@ -318,8 +331,7 @@ class Writer:
     # --- memory ---
 
     def places(self, ref, index, masked):
-        """(The text of pointers to what an index selects of a Ref, their type, where they are inside or None).
-        """
+        """(The pointers to what an index selects of a Ref, their type, where they are inside or None)."""
         memory, shape = ref._value, index.shape()
         array, blocks, starts = memory.array, memory.blocks, self.starts[memory.number]
         beyond, squeezed = (blocks.beyond, blocks.squeezed) if blocks else ((), ())

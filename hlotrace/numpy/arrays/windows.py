@@ -79,6 +79,6 @@ def kaiser(M, beta):
         beta: a scalar, which may be traced.
 
     >>> jnp.kaiser(5, 0.), jnp.kaiser(3, 2.)
-    (Array([1., 1., 1., 1., 1.], dtype=float32), Array([0.43867627, 1.        , 0.43867627], dtype=float32))
+    (Array([1., 1., 1., 1., 1.], dtype=float32), Array([0.43867633, 1.        , 0.43867633], dtype=float32))
     """
     return _points("kaiser", _kaiser, M, beta)

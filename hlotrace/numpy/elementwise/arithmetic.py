@@ -75,7 +75,7 @@ def i0(x):
     """The modified Bessel function of order 0.
 
     >>> jnp.i0(jnp.array([0., 1., 2.]))
-    Array([1.       , 1.266066 , 2.2795854], dtype=float32)
+    Array([1.       , 1.2660658, 2.2795851], dtype=float32)
     """
     return _i0(x)
 

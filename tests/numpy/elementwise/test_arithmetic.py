@@ -35,7 +35,10 @@ def test_functions_of_two_arrays_agree_with_numpy(dtype):
 
 def test_infinities_zeros_and_nan():
     """Quotients are as the array API standard says, not as NumPy's: see docs/differences.md."""
-    specials_agree([name for name in UNARY if name != "sinc"], [name for name in BINARY if name not in ("gcd", "lcm", "floor_divide", "divmod")])
+    specials_agree(
+        [name for name in UNARY if name != "sinc"],
+        [name for name in BINARY if name not in ("gcd", "lcm", "floor_divide", "divmod")],
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"nan": 7.0}, {"posinf": 8.0}, {"neginf": -9.0}, {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}])

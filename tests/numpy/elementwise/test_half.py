@@ -1,4 +1,5 @@
 """Functions of half precision on all 65,536 values, against float64: errors in units of the last place of the result."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ BITS = np.arange(2 ** 16, dtype=np.uint16)
 
 def sinc(x):        # NumPy's has sin(pi x) of a rounded pi x
     rest = x - np.rint(x)
-    return np.where(x == 0, 1, np.sin(np.pi * rest) * np.where(np.rint(x) % 2, -1, 1) / np.where(x, np.pi * x, 1))
+    return np.where(
+        x == 0, 1, np.sin(np.pi * rest) * np.where(np.rint(x) % 2, -1, 1) / np.where(x, np.pi * x, 1)
+    )
 
 
 def squareplus(x):
@@ -46,7 +49,7 @@ def test_all_values(dtype):
         rounded = want.astype(dtype).astype(np.float64)
         assert found[name].dtype == dtype
         unit = np.ldexp(float(info.eps), np.frexp(want)[1] - 1)
-        off = np.where(np.abs(want) > 2 * tiny, np.abs(got - want) / unit, 0)       # XLA may lose what is below
+        off = np.where(np.abs(want) > 2 * tiny, np.abs(got - want) / unit, 0)  # XLA may lose what is below
         edge = np.isfinite(want) & (np.minimum(np.abs(got), np.abs(want)) > largest / 4)
         wrong = (np.isnan(got) != np.isnan(rounded)) | np.isfinite(rounded) & ~(off <= ulps) | (
             np.isinf(rounded) & (got != rounded))
