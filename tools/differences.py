@@ -368,8 +368,6 @@ LACKING = [
      "accumulators and logs of JAX's own backward pass"),
     ("stages.Traced", "physicalize", "keys become words where a program is lowered"),
     ("stages.Compiled", "call", "of JAX's own calls: call the object"),
-    ("sharding.PartitionSpec", "unreduced reduced unreduced_kind",
-     "are there and empty: types carry no shardings"),
 ]
 
 

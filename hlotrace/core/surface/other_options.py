@@ -58,7 +58,7 @@ MEANS_NOTHING: dict[str, tuple[Any, str]] = {
 _PGLE = "profile-guided latency estimation is not done"
 _MTLS = "connections between processes are not encrypted"
 _CROSS_HOST = "arrays move between hosts through the client's own transfers"
-_PALLAS = "there is no compiler of Pallas kernels"
+_PALLAS = "of Mosaic, which is not here: Triton compiles kernels"
 
 # name -> (default, what is to be said)
 NOT_DONE: dict[str, tuple[Any, str]] = {
