@@ -2,6 +2,7 @@
 import numpy as np
 
 from ... import numpy as jnp
+from ...core.caches import ContextCache
 from ...core.pytrees import pytree
 from .compiled import call_compiled
 from .interpret import run_as_loop
@@ -47,15 +48,15 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
     title = name or getattr(kernel, "__name__", "kernel")
 
+    kernels = ContextCache(16)
+
     def call(*args):
         _check(title, interpret, spec.grid)
         arrays = pytree.tree_map(jnp.asarray, args)
         if interpret is True:
             return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
-        return call_compiled(
-            title, kernel, out_shape, spec, input_output_aliases or {}, arrays, compiler_params
-        )
-
+        return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays,
+                             compiler_params, kernels)
     call.__name__ = title
     return call
 

@@ -8,10 +8,11 @@ import math
 import numpy as np
 
 from ...core.avals import ShapedArray, aval_of
+from ...core.config import state
 from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.primitive import Primitive
 from ...core.pytrees import pytree
-from ...core.trace import Tracer
+from ...core.trace import EVAL, Tracer
 from ...numpy.arrays.creation import asarray
 from ...primitives.arrays.shape import front
 from .grid_blocks import at_place, blocks_of
@@ -67,9 +68,8 @@ class Kernel:
         self.program = trace_to_jaxpr(self._run, [], name)
         if any(isinstance(c, Tracer) or np.size(c) > 1 for c in self.program.consts):
             shapes = ", ".join(aval_of(c).str_short() for c in self.program.consts)
-            raise ValueError(
-                f"pallas_call: the kernel {name} captures constants, {shapes}: pass them as operands"
-            )
+            raise ValueError(f"pallas_call: the kernel {name} captures constants, {shapes}: pass them as "
+                             "operands")
 
     def _ref(self, blocks, mapped, number):
         have = [axis for axis, has in enumerate(mapped) if has]
@@ -92,16 +92,8 @@ class Kernel:
     def with_axis(self, size, mapped):
         """The kernel for arrays of which those marked have one more axis, in front."""
         marks = [(has, *before) for has, before in zip(mapped, self.mapped, strict=True)]
-        return Kernel(
-            self.name,
-            self.call,
-            self.scalars,
-            self.blocks,
-            self.own_grid,
-            (size, *self.axes),
-            marks,
-            self.options,
-        )
+        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes), marks,
+                      self.options)
 
     def text(self):
         """It in the Triton dialect."""
@@ -111,25 +103,19 @@ class Kernel:
             if (places := ref._value.blocks) is not None:
                 for d, at in enumerate(run(writer, places.index, writer.ids)):
                     size = 1 if d in places.windows else places.sizes[d]
-                    writer.starts[i][d] = (
-                        at if size == 1 else writer.binary(MULTIPLY, at, writer.constant(size))
-                    )
+                    if size != 1:
+                        at = writer.binary(MULTIPLY, at, writer.constant(size))
+                    writer.starts[i][d] = at
         run(writer, self.program, [])
-        return "\n".join(
-            [
-                "module {",
-                f"tt.func public @{self.name}({', '.join(arguments)}) {{",
-                *writer.lines,
-                "tt.return",
-                "}",
-                "}",
-            ]
-        )
+        head = f"tt.func public @{self.name}({', '.join(arguments)}) {{"
+        return "\n".join(["module {", head, *writer.lines, "tt.return", "}", "}"])
 
 
-def call_compiled(title, kernel, out_shape, spec, aliases, args, options):
+def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernels):
     """The results of `pallas_call` for these arrays.
 
+    Args:
+        kernels: a ContextCache for the Kernels, by the types of the arrays.
     Raises:
         NotImplementedError: for scratch, of which Triton has none.
     """
@@ -148,17 +134,13 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options):
         if found is not None:
             raise ValueError(f"pallas_call: the kernel {title} should return None; it returns {found!r:.60}")
 
-    made = Kernel(
-        name,
-        call,
-        [*map(aval_of, args[:count])],
-        [*ins, *outs],
-        spec.grid,
-        (),
-        [()] * len(ins + outs),
-        _options(title, options),
-    )
-    leaves = pytree.tree_leaves(args)
+    leaves, structure = pytree.tree_flatten(args)
+    key = structure, tuple(map(aval_of, leaves))
+    if (made := kernels.get(key)) is None:
+        made = Kernel(name, call, [*map(aval_of, args[:count])], [*ins, *outs], spec.grid, (),
+                      [()] * len(ins + outs), _options(title, options))
+        if state.trace is EVAL:     # else it may have what is traced in it
+            kernels.keep(key, made)
     out_avals = tuple(ShapedArray(b.shape, b.dtype) for b in outs)
     return out_tree.unflatten(pallas_call_p.bind(*leaves, kernel=made, out_avals=out_avals,
                                                  aliases=tuple(sorted(aliases.items()))))

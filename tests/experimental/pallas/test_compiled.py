@@ -89,6 +89,19 @@ def test_a_kernel_takes_what_is_traced_outside_as_an_operand():
         scaled(jnp.ones(8), jnp.ones(8))
 
 
+def test_a_kernel_is_traced_once_for_types():
+    traced = []
+
+    def kernel(x, o):
+        traced.append(x.shape)
+        o[...] = x[...].astype(F32)
+    call = pl.pallas_call(kernel, Struct((8,), F32))
+    for dtype in (F32, F32, "int32", F32):
+        with pytest.raises(ValueError, match="only interpret mode is supported on the CPU"):
+            call(jnp.ones(8, dtype))
+    assert len(traced) == 2
+
+
 def test_where_kernels_are_not_compiled():
     call = pl.pallas_call(copy, Struct((8,), F32))
     with pytest.raises(ValueError, match="only interpret mode is supported on the CPU: pass interpret=True"):
