@@ -92,8 +92,8 @@ class Kernel:
     def with_axis(self, size, mapped):
         """The kernel for arrays of which those marked have one more axis, in front."""
         marks = [(has, *before) for has, before in zip(mapped, self.mapped, strict=True)]
-        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes), marks,
-                      self.options)
+        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes),
+                      marks, self.options)
 
     def text(self):
         """It in the Triton dialect."""
@@ -193,6 +193,11 @@ def _jvp(_primals, _tangents, *, kernel, **_):
     )
 
 
+def _shown(eqn):
+    kernel, aliases = eqn.params["kernel"], eqn.params["aliases"]
+    return {"name": kernel.name, "grid": kernel.grid, "jaxpr": kernel.program, "aliases": aliases}
+
+
 def _batching(axis, args, dims, *, kernel, out_avals, aliases):
     count = len(kernel.scalars)
     if any(d is not None for d in dims[:count]):
@@ -207,10 +212,5 @@ def _batching(axis, args, dims, *, kernel, out_avals, aliases):
 
 
 pallas_call_p = Primitive(
-    "pallas_call",
-    multiple_results=True,
-    lower={"cuda": _lower, None: _not_here},
-    jvp=_jvp,
-    batching=_batching,
-    abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
-)
+    "pallas_call", multiple_results=True, jvp=_jvp, batching=_batching, shown=_shown,
+    lower={"cuda": _lower, None: _not_here}, abstract_eval=lambda *avals, out_avals, **_: list(out_avals))

@@ -26,8 +26,14 @@ def _alone(_ctx, eqn, *_names):
     raise NotImplementedError(f"{eqn.primitive}: a part of a compiled Pallas kernel is lowered with it")
 
 
+def _shown(eqn):
+    named = {**eqn.params, "ref": eqn.params["ref"]._value} if "ref" in eqn.params else eqn.params
+    return {name: value for name, value in named.items() if name != "out"}
+
+
 def _part(name, **rules):
-    return Primitive(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), **rules)
+    return Primitive(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), shown=_shown,
+                     **rules)
 
 
 def _writes(params):
@@ -55,6 +61,9 @@ class KernelMemory(Memory):
 
     def __init__(self, aval, number, array, blocks=None):
         self.aval, self.number, self.array, self.blocks = aval, number, array, blocks
+
+    def __repr__(self):
+        return f"Ref {self.number}{{{self.aval.str_short()}}}"
 
     def access(self, primitive, ref, steps, values):
         """Do get_p, set_p, swap_p or addupdate_p to what the steps of a view select."""

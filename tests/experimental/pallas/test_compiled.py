@@ -136,3 +136,9 @@ def test_the_same_kernels_as_loops(name, result):
     expected = result(*map(np.asarray, args))
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5), [*jax.tree.leaves(found)],
                  list(expected) if isinstance(expected, tuple) else [np.asarray(expected)])
+
+
+def test_the_text_of_a_program_shows_its_kernels():
+    call = pl.pallas_call(blocks_beyond_the_array, Struct((1000,), F32), **ROWS)
+    text = str(jax.make_jaxpr(call)(jnp.ones(1000), jnp.ones(1000)))
+    assert "grid=(8,)" in text and "load[" in text and "ref=Ref 2{float32[128]}" in text
