@@ -95,9 +95,9 @@ class Kernel:
         return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes),
                       marks, self.options)
 
-    def text(self):
-        """It in the Triton dialect."""
-        writer = Writer(self.grid)
+    def text(self, same=()):
+        """It in the Triton dialect; `same` are the numbers of Refs that have the memory of another's."""
+        writer = Writer(self.grid, dict(same))
         arguments = [writer.argument(i, ref._value.array) for i, ref in enumerate(self.refs)]
         for i, ref in enumerate(self.refs):
             if (places := ref._value.blocks) is not None:
@@ -159,7 +159,8 @@ def _options(title, options):
 
 def _lower(ctx, eqn, *names):
     kernel = eqn.params["kernel"]
-    config = {"name": kernel.name, "ir": kernel.text(), "num_stages": np.int32(kernel.options.num_stages),
+    same = {len(eqn.invars) + result: operand for operand, result in eqn.params["aliases"]}
+    config = {"name": kernel.name, "ir": kernel.text(same), "num_stages": np.int32(kernel.options.num_stages),
               "num_warps": np.int32(kernel.options.num_warps), "grid_x": np.int32(math.prod(kernel.grid)),
               "grid_y": np.int32(1), "grid_z": np.int32(1), "debug": False}
     avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]

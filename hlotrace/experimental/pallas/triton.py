@@ -137,10 +137,18 @@ def atomic_cas(ref, cmp, val):
     return before
 
 
+def debug_barrier():
+    """Where all threads of a place in the grid meet.
+
+    They do so by themselves, between accesses of one Ref of which one writes: nothing happens here.
+    """
+
+
 max_contiguous = multiple_of
 
 
 __all__ = ["CompilerParams", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min",
-           "atomic_or", "atomic_xchg", "atomic_xor", "dot", "load", "max_contiguous", "store"]
+           "atomic_or", "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "load",
+           "max_contiguous", "store"]
 
-export_functions(globals(), "approx_tanh debug_barrier elementwise_inline_asm")
+export_functions(globals(), "approx_tanh elementwise_inline_asm")

@@ -5,6 +5,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.jaxpr import Jaxpr, Literal
+from ...core.refs import accesses
 from ...core.source_info import describe
 from ...primitives.arrays import cumulative, elementwise as e, powers, reduce, shape, slicing, special
 from ...primitives.arrays.bit_formats import bitcast_convert_type_p
@@ -266,6 +267,7 @@ def _stored(dtype):
 
 
 def _load(w, eqn, *operands):
+    w.before(eqn.params["ref"], False)
     masked, out = eqn.params["masked"], eqn.params["out"]
     *operands, mask, other = operands if masked else (*operands, None, None)
     pointer, types, inside = _places(w, eqn.params, operands, masked, False)
@@ -278,6 +280,7 @@ def _load(w, eqn, *operands):
 
 
 def _store(w, eqn, *operands):
+    w.before(eqn.params["ref"], True)
     masked, how, out = (eqn.params[name] for name in ("masked", "how", "out"))
     *operands, value, mask = operands if masked else (*operands, None)
     pointer, types, inside = _places(w, eqn.params, operands, masked, True)
@@ -294,6 +297,7 @@ def _store(w, eqn, *operands):
 
 
 def _compare_and_swap(w, eqn, *operands):
+    w.before(eqn.params["ref"], True)
     *operands, old, new = operands
     pointer, types, _ = _places(w, eqn.params, operands, False, False)
     return w.emit(f"tt.atomic_cas acq_rel, gpu, {pointer}, {old.name}, {new.name}", new.shape, new.dtype,
@@ -338,10 +342,14 @@ def _chosen(w, index, operands, branches, first):
     types = ", ".join(v.type for v in results)
     holds = w.compare(t.AT_MOST, index, w.constant(first))
     w.lines.append(f"{head}scf.if {holds.name}{f' -> ({types})' if types else ''} {{")
+    read, written = set(w.read), set(w.written)
     _end(w, "scf.yield", run(w, branches[0], operands))
+    (w.read, read), (w.written, written) = (read, w.read), (written, w.written)
     w.lines.append("} else {")
     _end(w, "scf.yield", _chosen(w, index, operands, branches[1:], first + 1))
     w.lines.append("}")
+    w.read |= read
+    w.written |= written
     return results
 
 
@@ -359,7 +367,10 @@ def _scan(w, eqn, *operands):
     arguments = f" iter_args({given}) -> ({types})" if carry else ""
     steps = f"{w.new_name()} = {low.name} to {high.name} step {one.name}"
     w.lines.append(f"{head}scf.for {steps}{arguments} : i32 {{")
+    before = accesses(jaxpr.effects)
+    w.again(before)
     _end(w, "scf.yield", run(w, jaxpr, [*consts, *inside]))
+    w.again(before)
     w.lines.append("}")
     return results
 
@@ -373,11 +384,15 @@ def _while(w, eqn, *operands):
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
     w.lines.append(f"{head}scf.while ({given}) : ({types}) -> ({types}) {{")
+    before = [*accesses(p["cond_jaxpr"].effects), *accesses(p["body_jaxpr"].effects)]
+    w.again(before)
     going_on, = run(w, p["cond_jaxpr"], [*of_cond, *inside])
     _end(w, f"scf.condition({going_on.name})", inside)
     inside, _ = _carried(w, carry)
     w.lines += ["} do {", f"^bb0({', '.join(f'{v.name}: {v.type}' for v in inside)}):"]
+    w.again(before)
     _end(w, "scf.yield", run(w, p["body_jaxpr"], [*of_body, *inside]))
+    w.again(before)
     w.lines.append("}")
     return results
 

@@ -106,12 +106,15 @@ GREATER, AT_LEAST = Operation("ogt", "sgt", "ugt", "ugt"), Operation("oge", "sge
 class Writer:
     """The text of a kernel: operations are added at its end.
 
-    `ids` is the place in the grid, of which the last axis is the fastest.
+    `ids` is the place in the grid, of which the last axis is the fastest.  `same` says which arguments have the
+    memory of another: {number: that of the other}.
     """
 
-    def __init__(self, grid):
+    def __init__(self, grid, same):
         self.lines, self._number = [], 0
         self.pointers, self.starts = {}, {}     # by the number of the kernel's argument
+        self.same = same
+        self.read, self.written = set(), set()  # which were, by some thread, since all threads last met
         at = Value(self.operation("tt.get_program_id x : i32"), (), INT)
         self.ids = []
         for size in reversed(grid):
@@ -329,6 +332,22 @@ class Writer:
         return Value(f"{result}#1", shape, INT)
 
     # --- memory ---
+
+    def before(self, ref, writes):
+        """Have the threads of a program meet, where one may read or write what another has not yet."""
+        number = ref._value.number
+        number = self.same.get(number, number)
+        if number in self.written or writes and number in self.read:
+            self.lines.append("gpu.barrier")
+            self.read, self.written = set(), set()
+        (self.written if writes else self.read).add(number)
+
+    def again(self, accesses):
+        """What a loop does to memory may be done before its body as well."""
+        if any(access.writes for access in accesses):
+            for access in accesses:
+                number = access.ref._value.number
+                (self.written if access.writes else self.read).add(self.same.get(number, number))
 
     def places(self, ref, index, masked):
         """(The pointers to what an index selects of a Ref, their type, where they are inside or None)."""

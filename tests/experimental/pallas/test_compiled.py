@@ -138,6 +138,36 @@ def test_the_same_kernels_as_loops(name, result):
                  list(expected) if isinstance(expected, tuple) else [np.asarray(expected)])
 
 
+def between(text):
+    """What is done to memory, in order: loads, stores and where threads meet."""
+    return "".join({"tt.load": "l", "tt.store": "s", "gpu.barrier": "|", "scf.for": "(", "scf.if": "?", "scf.yield": "."}[x]
+                   for x in re.findall(r"tt\.load|tt\.store|gpu\.barrier|scf\.for|scf\.if|scf\.yield", text))
+
+
+def test_threads_meet_between_accesses_of_one_ref_of_which_one_writes():
+    def written_and_read(x, o):
+        o[...] = x[...]
+        o[0] = o[1] + o[2]
+        triton.debug_barrier()
+        o[3] = x[3]
+
+    def in_a_loop(x, o):
+        lax.fori_loop(0, 4, lambda i, c: (o.__setitem__(i, x[i]), c + o[0])[1], 0.0)
+
+    def in_a_branch(x, o):
+        pl.when(x[0] > 0)(lambda: o.__setitem__(0, x[1]))
+        o[1] = x[1]
+
+    def over_its_operand(x, o):
+        o[...] = x[...] + 1
+    for kernel, aliases, expected in [
+            (written_and_read, {}, "ls|ll|sl|s"), (in_a_loop, {}, "(l|s|l."), (in_a_branch, {}, "l?.ls.l|s"),
+            (over_its_operand, {}, "ls"), (over_its_operand, {0: 0}, "l|s")]:
+        call = pl.pallas_call(kernel, Struct((8,), F32), input_output_aliases=aliases)
+        eqn, = jax.make_jaxpr(call)(jnp.ones(8)).eqns
+        assert between(eqn.params["kernel"].text({1: 0} if aliases else {})) == expected, kernel
+
+
 def test_the_text_of_a_program_shows_its_kernels():
     call = pl.pallas_call(blocks_beyond_the_array, Struct((1000,), F32), **ROWS)
     text = str(jax.make_jaxpr(call)(jnp.ones(1000), jnp.ones(1000)))
