@@ -106,8 +106,8 @@ GREATER, AT_LEAST = Operation("ogt", "sgt", "ugt", "ugt"), Operation("oge", "sge
 class Writer:
     """The text of a kernel: operations are added at its end.
 
-    `ids` is the place in the grid, of which the last axis is the fastest.  `same` says which arguments have the
-    memory of another: {number: that of the other}.
+    `ids` is the place in the grid, of which the last axis is the fastest.  `same` says which arguments have
+    the memory of another: {number: that of the other}.
     """
 
     def __init__(self, grid, same):
