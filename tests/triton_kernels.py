@@ -215,6 +215,14 @@ def gathers_and_scatters(x, places, rows, some, o, scattered, chosen):
     chosen[...] = rows[some[...], :]
 
 
+@case([Struct((2, 8), F32), Struct((16, 32), F32)], normal(16, 32), jnp.array([[3], [-2]]), jnp.arange(8) * 2)
+def arrays_of_places_beside_each_other(x, i, j, o, written):
+    o[...] = x[i[...], j[...]] + x[jnp.full((2, 8), 5), jnp.argmin(i[...])]
+    written[...] = jnp.zeros((16, 32))
+    written[i[...], j[...]] = o[...]
+    o[1] += triton.load(x.at[-1, pl.ds(jnp.argmin(i[...]) + 27, 8)], mask=jnp.arange(8) < 4, other=2.0)
+
+
 @case(Struct((4, 8), F32), normal(8, 8), jnp.zeros((4, 8)), input_output_aliases={1: 0})
 def views(x, _, o):
     o.at[1:3].at[:, 2:4][...] = x.at[4:6][:, :2]

@@ -22,13 +22,23 @@ def place_of(function):
 
 
 def program_id(axis):
-    """The place in the grid at which a kernel runs, along an axis.  ValueError outside of kernels."""
-    return place_of("program_id")[0][axis]
+    """The place in the grid at which a kernel runs, along an axis.  ValueError outside of kernels, and for an
+    axis that the grid does not have."""
+    return _along("program_id", 0, axis)
 
 
 def num_programs(axis):
-    """The size of the grid along an axis.  ValueError outside of kernels."""
-    return place_of("num_programs")[1][axis]
+    """The size of the grid along an axis.  ValueError outside of kernels, and for an axis that it does not have.
+    """
+    return _along("num_programs", 1, axis)
+
+
+def _along(function, which, axis):
+    found = place_of(function)
+    if not 0 <= axis < len(found[1]):
+        raise ValueError(f"pallas.{function}({axis}): the grid {found[1]} has axes 0 to {len(found[1]) - 1}"
+                         if found[1] else f"pallas.{function}({axis}): the kernel has no grid: give grid=...")
+    return found[which][axis]
 
 
 @contextlib.contextmanager

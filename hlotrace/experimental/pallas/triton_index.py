@@ -10,20 +10,23 @@ class Index:
 
     def __init__(self, writer, shape, operands, masked, storing):
         self.writer, self.operands, self.masked, self.storing = writer, iter(operands), masked, storing
-        self.sizes, self.inside = shape, []
+        self.inside = []                # conditions on arrays of places, each with its axes of the result
         # for each axis of the Ref (start, step, axis of the result); of the result, the sizes
         self.terms = [(None, 1, axis) for axis in range(len(shape))]
         self.result = list(shape)       # sizes by axes; None for one that is no more
         self.order = list(range(len(shape)))
-        self.arrays = {}                # axis of the Ref -> (places, the first axis of the result for them)
+        self.arrays = {}                # axis of the Ref -> (places, their axes of the result)
 
     def shape(self):
+        """The shape of what is selected."""
         return tuple(self.result[i] for i in self.order)
 
     def transpose(self, order):
+        """Put the axes of what is selected in another order."""
         self.order = [self.order[i] for i in order]
 
     def at(self, what):
+        """Select a part of what is selected, by the static part of an index."""
         entries = list(what)
         taken = sum(e is not None and e is not Ellipsis for e in entries)
         gap = [("slice", None, None, None)] * (len(self.order) - taken)
@@ -49,6 +52,8 @@ class Index:
                 arrays.append((axis, place))
                 order.append(None)
                 continue
+            if not isinstance(place, Value):
+                place += size * (place < 0)
             self._move(axis, self._inside(place, size, 1), 0)
             self.result[axis] = None
         if arrays:
@@ -58,8 +63,8 @@ class Index:
     @staticmethod
     def _advanced_together(entries):
         """Are all indices that are not slices beside each other?  Else what arrays select comes first."""
-        kinds = [entry is not None and type(entry) is not tuple for entry in entries]
-        return "10" not in "".join("01"[k] for k in kinds).strip("0")
+        places = [i for i, entry in enumerate(entries) if entry is not None and type(entry) is not tuple]
+        return not places or places[-1] - places[0] == len(places) - 1
 
     def _range(self, axis, entry, size):
         kind, start, *rest = entry
@@ -109,7 +114,7 @@ class Index:
         at = order.index(None) if together else 0
         order[at:at] = new
         for axis, place in arrays:
-            size, place = self.result[axis], w.convert(place, INT)
+            size, place = self.result[axis], w.full(w.convert(place, INT), shape)
             if not self.masked:
                 negative = w.compare(LESS, place, w.constant(0))
                 place = w.select(negative, w.binary(ADD, place, w.constant(size)), place)
@@ -118,7 +123,6 @@ class Index:
                                     (w.compare(LESS, place, w.constant(size)), new)]
                 else:
                     place = w.binary(MINIMUM, w.binary(MAXIMUM, place, w.constant(0)), w.constant(size - 1))
-            place = w.broadcast(place, shape, range(len(shape) - len(place.shape), len(shape)))
             for dim, (begin, stride, of) in enumerate(self.terms):
                 if of == axis:
                     if stride != 1:

@@ -259,6 +259,8 @@ def _places(w, params, operands, masked, storing):
             index.transpose(what)
         else:
             raise NotImplementedError(f"ref.{how}")
+    if index.shape() != params["out"].shape:
+        raise NotImplementedError("an index of this kind: index in two steps, ref.at[...][...]")
     return w.places(params["ref"], index, masked)
 
 

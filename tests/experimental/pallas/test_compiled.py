@@ -122,11 +122,18 @@ def test_a_window_under_a_mask_is_not_moved():
     assert found.tolist() == [[-1, 0, 1, 9, 3, 4, 5, 9], [-1, 6, 7, 9, 9, 10, 11, 9]]
 
 
+def beside_each_other(x, i, j):
+    first, written = x[i, j] + x[5, 1], np.zeros((16, 32))
+    written[i, j] = first
+    return first + [[0] * 8, [*x[-1, 28:], *[2] * 4]], written
+
+
 @pytest.mark.parametrize("name, result", [
     ("loads_and_stores_under_masks", lambda x, _: np.concatenate([2 * x, np.zeros(28)])),
     ("windows", lambda x: [sum(x[i:i + 4]) for i in range(5)]),
     ("gathers_and_scatters", lambda x, places, rows, some: (
         x[places], np.where(np.isin(np.arange(16), places), 2 * x, 0), rows[some])),
+    ("arrays_of_places_beside_each_other", beside_each_other),
     ("atomic_operations", lambda x, _, __: (np.where(np.arange(64) < 20, np.pad(x.sum(0), (0, 32)), 0),
                                             [4, 3, -3, 15, 15, 0, 7, 5])),
 ])
@@ -166,6 +173,13 @@ def test_threads_meet_between_accesses_of_one_ref_of_which_one_writes():
         call = pl.pallas_call(kernel, Struct((8,), F32), input_output_aliases=aliases)
         eqn, = jax.make_jaxpr(call)(jnp.ones(8)).eqns
         assert between(eqn.params["kernel"].text({1: 0} if aliases else {})) == expected, kernel
+
+
+def test_a_kernel_has_no_place_along_other_axes():
+    for grid, words in (((), "the kernel has no grid"), ((2,), "the grid (2,) has axes 0 to 0")):
+        call = pl.pallas_call(lambda x, o: pl.program_id(1), Struct((8,), F32), grid=grid, interpret=True)
+        with pytest.raises(ValueError, match=re.escape(f"pallas.program_id(1): {words}")):
+            call(jnp.ones(8))
 
 
 def test_the_text_of_a_program_shows_its_kernels():
