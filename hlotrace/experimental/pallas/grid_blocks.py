@@ -28,8 +28,7 @@ def program_id(axis):
 
 
 def num_programs(axis):
-    """The size of the grid along an axis.  ValueError outside of kernels, and for an axis that it does not have.
-    """
+    """The size of the grid along an axis.  ValueError outside of kernels, and for other axes."""
     return _along("num_programs", 1, axis)
 
 
