@@ -1,5 +1,7 @@
 """Limits: what is too large, and what ends a computation from outside, is an error that says so; the process
 lives on."""
+import subprocess
+import sys
 import textwrap
 
 import forked
@@ -204,6 +206,18 @@ def test_threads_that_compute_when_the_process_ends(work):
         for _ in range(20):
             begun.acquire()
     """)
+
+
+def test_a_process_ends_when_what_it_computes_is_there():
+    """Threads of XLA that compute while C++ ends the process would use what it frees: it ended by SIGSEGV."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent("""
+        import atexit
+        atexit.register(lambda: print(product.is_ready()))      # called last
+        import hlotrace.numpy as jnp
+        product = jnp.ones((1500, 1500)) @ jnp.ones((1500, 1500))
+        product = product @ product @ product
+    """)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-3000:]
 
 
 def test_ctrl_c_anywhere_leaves_a_usable_process():

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.avals import physical
 from ...core.config import state
 from .. import array_impl, binding, callback_guard
-from ..devices import placement, relayout, shards
+from ..devices import client, placement, relayout, shards
 
 if TYPE_CHECKING:
     from ...lowering.lowered import Lowered
@@ -260,3 +260,8 @@ def _finish() -> None:
     for token in list(_calling):        # a callback that begins when the interpreter has gone would crash
         with contextlib.suppress(binding.JaxRuntimeError):
             token.block_until_ready()
+    if client.world is None and "cpu" in client.clients:    # else it may wait for another process
+        # threads that still compute would use what C++ frees when the process ends
+        for array in client.clients["cpu"].live_arrays():
+            with contextlib.suppress(RuntimeError):     # deleted meanwhile, or its computation failed
+                array.block_until_ready()
