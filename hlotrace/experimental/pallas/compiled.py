@@ -96,7 +96,7 @@ class Kernel:
                       marks, self.options)
 
     def text(self, same=()):
-        """It in the Triton dialect; `same` are the numbers of Refs that have the memory of another's."""
+        """It in the Triton dialect; `same` is {number of a Ref: that of the Ref whose memory it has}."""
         writer = Writer(self.grid, dict(same))
         arguments = [writer.argument(i, ref._value.array) for i, ref in enumerate(self.refs)]
         for i, ref in enumerate(self.refs):
@@ -164,16 +164,8 @@ def _lower(ctx, eqn, *names):
               "num_warps": np.int32(kernel.options.num_warps), "grid_x": np.int32(math.prod(kernel.grid)),
               "grid_y": np.int32(1), "grid_z": np.int32(1), "debug": False}
     avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
-    return ctx.custom_call(
-        TARGET,
-        names,
-        avals,
-        outs,
-        layouts=[None] * len(avals),
-        result_layouts=[None] * len(outs),
-        config=config,
-        aliases=dict(eqn.params["aliases"]),
-    )
+    return ctx.custom_call(TARGET, names, avals, outs, layouts=[None] * len(avals), config=config,
+                           result_layouts=[None] * len(outs), aliases=dict(eqn.params["aliases"]))
 
 
 def _not_here(ctx, eqn, *_names):
@@ -181,10 +173,8 @@ def _not_here(ctx, eqn, *_names):
     if ctx.platform == "cpu":
         raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
                          "interpret=True")
-    raise NotImplementedError(
-        f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not for "
-        f"{ctx.platform}; interpret=True runs them as a loop"
-    )
+    raise NotImplementedError(f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not "
+                              f"for {ctx.platform}; interpret=True runs them as a loop")
 
 
 def _jvp(_primals, _tangents, *, kernel, **_):

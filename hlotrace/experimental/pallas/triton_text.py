@@ -333,10 +333,13 @@ class Writer:
 
     # --- memory ---
 
+    def _memory_number(self, ref):
+        number = ref._value.number
+        return self.same.get(number, number)
+
     def before(self, ref, writes):
         """Have the threads of a program meet, where one may read or write what another has not yet."""
-        number = ref._value.number
-        number = self.same.get(number, number)
+        number = self._memory_number(ref)
         if number in self.written or writes and number in self.read:
             self.lines.append("gpu.barrier")
             self.read, self.written = set(), set()
@@ -346,8 +349,7 @@ class Writer:
         """What a loop does to memory may be done before its body as well."""
         if any(access.writes for access in accesses):
             for access in accesses:
-                number = access.ref._value.number
-                (self.written if access.writes else self.read).add(self.same.get(number, number))
+                (self.written if access.writes else self.read).add(self._memory_number(access.ref))
 
     def places(self, ref, index, masked):
         """(The pointers to what an index selects of a Ref, their type, where they are inside or None)."""
