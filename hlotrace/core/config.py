@@ -259,8 +259,8 @@ class State(threading.local):
     source: Any = None     # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
     # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names; kind "manual",
-    # or "checked" where avals say over which axes values vary; see `named_axes`
-    axis_env: tuple[tuple[Any, Any, str], ...] = ()
+    # or "checked" where avals say over which axes values vary, or a CoreAxis; see `named_axes`
+    axis_env: tuple[tuple[Any, Any, Any], ...] = ()
     # entered, the current one last: (mesh, is it in use, or only entered by a bare `with mesh:`?)
     meshes: tuple[tuple[Any, bool], ...] = ()
     mesh_to_run_on: Any = None  # by set_mesh: where jit programs run that nothing else places
@@ -351,7 +351,14 @@ def _refresh(namespace: dict[str, Any]) -> None:
         trace_key=key, version=version)
 
 
-def named_axes(*axes: tuple[Any, Any, str]) -> contextlib.AbstractContextManager[None]:
+class CoreAxis:
+    """The kind of an axis of the cores of a device, on the core at `index` along it, which may be traced."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+
+def named_axes(*axes: tuple[Any, Any, Any]) -> contextlib.AbstractContextManager[None]:
     """`with named_axes((name, size, kind), ...):` these axes are in scope."""
     return state.changed(axis_env=(*state.axis_env, *axes)) if axes else contextlib.nullcontext()
 

@@ -3,7 +3,7 @@ import operator
 
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.config import state
+from ..core.config import CoreAxis, state
 from ..core.dtypes import python_scalars
 from ..core.errors import did_you_mean
 from ..core.pytrees import pytree
@@ -34,7 +34,7 @@ def axis_frame(name):
                     f"{listed}{did_you_mean(name, [known for known, *_ in state.axis_env])}")
 
 
-def _axes(axis_name):
+def _axes_or_cores(axis_name):
     """(names, their sizes, their kinds) of a name or a tuple of names."""
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
     for name in names:
@@ -45,13 +45,22 @@ def _axes(axis_name):
     return names, [size for size, _ in frames], [kind for _, kind in frames]
 
 
+def _axes(axis_name):
+    """As `_axes_or_cores`.  ValueError for an axis of cores."""
+    names, sizes, kinds = _axes_or_cores(axis_name)
+    if cores := [name for name, kind in zip(names, kinds) if type(kind) is CoreAxis]:
+        raise ValueError(f"axis {cores[0]!r} is of the cores of a device, which do not communicate by "
+                         "collectives: they read and write Refs")
+    return names, sizes, kinds
+
+
 def axis_size(axis_name):
     """The number of devices (or mapped slices) along the axis, or along all axes of a tuple: a Python int.
 
     >>> jax.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(jnp.ones(3))
     Array([3., 3., 3.], dtype=float32)
     """
-    return prod(_axes(axis_name)[1])
+    return prod(_axes_or_cores(axis_name)[1])
 
 
 def axis_index(axis_name):
@@ -60,10 +69,11 @@ def axis_index(axis_name):
     >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.ones(3, int))
     Array([1, 2, 3], dtype=int32)
     """
-    names, sizes, kinds = _axes(axis_name)
+    names, sizes, kinds = _axes_or_cores(axis_name)
     index = None
     for name, size, kind in zip(names, sizes, kinds):
-        own = axis_index_p.bind(axes=(name,), checked=kind == "checked")
+        own = kind.index if type(kind) is CoreAxis else axis_index_p.bind(axes=(name,),
+                                                                          checked=kind == "checked")
         index = own if index is None else e.add(e.mul(index, np.int32(size)), own)
     return np.int32(0) if index is None else index
 

@@ -78,7 +78,7 @@ class ArrayImpl(Array):
                 value = np.zeros(self.shape, dtypes.float0)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callback_guard.original(error) from None
-        value.flags.writeable = False
+        value.setflags(write=False)
         self._host = value
         return value
 

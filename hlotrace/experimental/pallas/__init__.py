@@ -6,8 +6,11 @@ from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.index_entries import Slice, ds
 from .call import pallas_call
+from .copies import (
+    DeviceIdType, barrier_semaphore, semaphore, semaphore_read, semaphore_signal, semaphore_wait)
+from .cores import core_map, empty_ref_like, kernel, run_state
 from .grid_blocks import num_programs, program_id
-from .interpret import run_scoped
+from .interpret import run_scoped, with_scoped
 from .parts import *
 from .parts import __all__ as _parts
 from .specs import *
@@ -17,12 +20,13 @@ from .unsupported import functions
 dslice = ds
 CompilerParams = object
 _FUNCTIONS = functions(__name__, """
-    core_map debug_check delay empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost
-    get_global kernel lower_as_mlir pallas_call_p pallas_export_experimental run_state
-    select_ref semaphore semaphore_read semaphore_signal semaphore_wait with_scoped""")
+    enable_poison_buffers estimate_cost get_global lower_as_mlir pallas_call_p
+    pallas_export_experimental select_ref""")
 globals().update(_FUNCTIONS)
 
-__all__ = ["CompilerParams", "Slice", "debug_print", "ds", "dslice", "num_programs", "pallas_call",
-           "program_id", "run_scoped", *_FUNCTIONS, *_parts, *_specs]
+__all__ = ["CompilerParams", "DeviceIdType", "Slice", "barrier_semaphore", "core_map", "debug_print", "ds",
+           "dslice", "empty_ref_like", "kernel", "num_programs", "pallas_call", "program_id", "run_scoped",
+           "run_state", "semaphore", "semaphore_read", "semaphore_signal", "semaphore_wait", "with_scoped",
+           *_FUNCTIONS, *_parts, *_specs]
 
 export_names(globals(), lazy={"": "fuser mosaic_gpu ops tpu tpu_sc triton"})

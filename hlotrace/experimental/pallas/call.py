@@ -5,7 +5,8 @@ from ... import numpy as jnp
 from ...core.caches import ContextCache
 from ...core.pytrees import pytree
 from .compiled import call_compiled
-from .interpret import run_as_loop
+from .grid_blocks import interpreted
+from .interpret import InterpretParams, run_as_loop
 from .specs import GridSpec, no_block_spec
 
 
@@ -24,8 +25,8 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         scratch_shapes: types of memory that a kernel has besides and keeps from place to place; those of a
             dictionary are keyword arguments.
         input_output_aliases: {operand: result}: numbers; what is not written of the result is the operand's.
-        interpret: true runs a loop of operations, on any device; false compiles the kernel, with Triton, for
-            NVIDIA's GPUs.
+        interpret: true, or a `tpu.InterpretParams`, runs a loop of operations, on any device; false compiles
+            the kernel, with Triton, for NVIDIA's GPUs.
         name: for people, as is `debug`, of which nothing depends.
         compiler_params: a `triton.CompilerParams` for a kernel that is compiled; `cost_estimate` and
             `metadata` are for compilers too, and nothing depends on them here.
@@ -51,22 +52,26 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     kernels = ContextCache(16)
 
     def call(*args):
-        _check(title, interpret, spec.grid)
+        params = how(interpret, f"pallas_call of {title}")
+        _check(title, spec.grid)
         arrays = pytree.tree_map(jnp.asarray, args)
-        if interpret is True:
-            return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays)
+        if params:
+            return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, params)
         return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays,
                              compiler_params, kernels)
     call.__name__ = title
     return call
 
 
-def _check(title, interpret, grid):
-    if interpret is not True and interpret is not False:
-        raise NotImplementedError(
-            f"pallas_call of {title}: interpret={interpret!r} is not supported: True runs "
-            "it as a loop, False compiles it"
-        )
+def how(interpret, called):
+    """What `interpret` is where a kernel is called, False where it is compiled."""
+    if interpret is not True and interpret is not False and not isinstance(interpret, InterpretParams):
+        raise NotImplementedError(f"{called}: interpret={interpret!r} is not supported: True and "
+                                  "tpu.InterpretParams() run it as a loop, False compiles it")
+    return interpret or interpreted.value or False
+
+
+def _check(title, grid):
     if not all(isinstance(n, (int, np.integer)) for n in grid):
         raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
                                   "known when a kernel is traced")

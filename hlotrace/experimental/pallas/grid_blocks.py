@@ -1,20 +1,46 @@
 """Where in its arrays a kernel is: the place in the grid, and the blocks of operands and results there."""
 import contextlib
+import functools
 import threading
 
 import numpy as np
 
 from ... import lax, numpy as jnp
+from ...api.contexts import make_user_context
 from ...core import dtypes
+from ...core.config import state
 from ...core.pytrees import pytree
+from ...ref import new_ref
 from .parts import cdiv
 from .specs import Blocked, BlockSpec, Element, Squeezed, no_block_spec
 
 _places = threading.local()
+interpreted = make_user_context()       # the InterpretParams of kernels that are not compiled
+
+
+class Place:
+    """A place, `ids`, of a grid, at which a kernel runs."""
+
+    def __init__(self, ids, grid):
+        self.ids, self.grid, self._trace = ids, grid, state.trace
+
+    @functools.cached_property
+    def barrier(self):
+        """The semaphore for meeting other devices."""
+        return self._memory(np.zeros((), np.int32))
+
+    @functools.cached_property
+    def random_state(self):
+        """The words of the key from which random bits are made."""
+        return self._memory(np.zeros(2, np.uint32))
+
+    def _memory(self, value):
+        with state.changed(trace=self._trace):      # the kernel's own, also within a branch or a loop of it
+            return new_ref(value)
 
 
 def place_of(function):
-    """(The place in the grid, the grid) for a function of kernels.  ValueError outside of these."""
+    """The Place, for a function of kernels.  ValueError outside of these."""
     found = getattr(_places, "stack", [])
     if not found:
         raise ValueError(f"pallas.{function} is for kernels: call it in the function given to pallas_call")
@@ -24,20 +50,21 @@ def place_of(function):
 def program_id(axis):
     """The place in the grid at which a kernel runs, along an axis.  ValueError outside of kernels, and for an
     axis that the grid does not have."""
-    return _along("program_id", 0, axis)
+    return _along("program_id", "ids", axis)
 
 
 def num_programs(axis):
     """The size of the grid along an axis.  ValueError outside of kernels, and for other axes."""
-    return _along("num_programs", 1, axis)
+    return _along("num_programs", "grid", axis)
 
 
 def _along(function, which, axis):
     found = place_of(function)
-    if not 0 <= axis < len(found[1]):
-        raise ValueError(f"pallas.{function}({axis}): the grid {found[1]} has axes 0 to {len(found[1]) - 1}"
-                         if found[1] else f"pallas.{function}({axis}): the kernel has no grid: give grid=...")
-    return found[which][axis]
+    if not 0 <= axis < len(found.grid):
+        raise ValueError(f"pallas.{function}({axis}): the grid {found.grid} has axes 0 to "
+                         f"{len(found.grid) - 1}" if found.grid else
+                         f"pallas.{function}({axis}): the kernel has no grid: give grid=...")
+    return getattr(found, which)[axis]
 
 
 @contextlib.contextmanager
@@ -45,7 +72,7 @@ def at_place(ids, grid):
     """A context in which a kernel runs at a place of a grid."""
     if not hasattr(_places, "stack"):
         _places.stack = []
-    _places.stack.append((ids, grid))
+    _places.stack.append(Place(ids, grid))
     try:
         yield
     finally:
@@ -54,6 +81,8 @@ def at_place(ids, grid):
 
 def nothing(dtype):
     """What memory holds that was not written."""
+    if interpreted.value and interpreted.value.uninitialized_memory == "zero":
+        return np.zeros((), dtype)
     if dtypes.is_inexact(dtype):
         return np.array(np.nan, dtype)
     return np.array(dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else False, dtype)

@@ -5,10 +5,15 @@ import operator
 import numpy as np
 
 from ... import lax, numpy as jnp, tree
+from ...api.contexts import make_user_context
 from ...core.trace import Tracer
+from ...primitives.programs import checks
 
-__all__ = ["align_to", "broadcast_to", "cdiv", "empty", "empty_like", "loop", "multiple_of",
-           "next_power_of_2", "reciprocal", "strides_from_shape", "when"]
+__all__ = ["align_to", "broadcast_to", "cdiv", "debug_check", "delay", "empty", "empty_like",
+           "enable_debug_checks", "loop", "multiple_of", "next_power_of_2", "reciprocal",
+           "strides_from_shape", "when"]
+
+enable_debug_checks = make_user_context(False)
 
 
 def cdiv(a, b):
@@ -76,6 +81,18 @@ def empty(shape, dtype, *, out_sharding=None):
 def empty_like(x):
     """A pytree of arrays as those of `x`, of which no element is read before it is written."""
     return tree.map(lambda leaf: jnp.empty(leaf.shape, leaf.dtype), x)
+
+
+def delay(nanos):
+    """Have a kernel wait; nothing here."""
+
+
+def debug_check(condition, message):
+    """Within `pl.enable_debug_checks(True)`, have the program fail where `condition` does not hold: a
+    ValueError with `message`, when it has run."""
+    if enable_debug_checks.value:
+        text = message.replace("{", "{{").replace("}", "}}")
+        checks.report(jnp.logical_not(condition), checks.Failure(checks.FailedCheckError, text))
 
 
 def when(condition):

@@ -328,6 +328,25 @@ def part_of(aval, layout, operands):
     return _program(get_p, aval, layout, tuple(map(aval_of, operands)), ()).out_avals[0]
 
 
+def indices_of(ref):
+    """The operands of the indices of a view, in their order; a Ref has none."""
+    return layout_of(ref.steps)[1] if type(ref) is RefView else []
+
+
+def with_indices(ref, operands):
+    """The view with others in their place."""
+    if type(ref) is not RefView:
+        return ref
+    operands = iter(operands)
+    return RefView(ref.ref, _steps(layout_of(ref.steps)[0], operands))
+
+
+def _steps(layout, operands):
+    """The steps of a view, from what `layout_of` gives."""
+    return tuple([(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what)
+                  for how, what in layout])
+
+
 def layout_of(steps, numbers=False):
     """What of the steps of a view is static, and the operands of the indices; numbers, too, if so."""
     layout, operands = [], []
@@ -380,8 +399,7 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
     """The program of an access: [value, *indices, what is written] -> [new value, *results]."""
     def fun(value, *operands):
         operands = iter(operands)
-        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what)
-                 for how, what in layout]
+        steps = _steps(layout, operands)
         before = value
         for how, what in steps:
             before = _step(before, how, what)
