@@ -10,7 +10,8 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
          for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]}
 
 # The blocks of a tutorial are one program; those of other pages are programs of their own.
-TUTORIALS = [name for name in PAGES if name.startswith("docs/learn/")] + ["docs/primitives.md", "docs/kernels.md"]
+TUTORIALS = [name for name in PAGES if name.startswith("docs/learn/")] + ["docs/primitives.md", "docs/kernels.md",
+                                                                           "docs/tpu_kernels.md"]
 SESSIONS = [name for name in PAGES if name.startswith("docs/errors/")]     # of an interpreter, with what it answers
 FRAGMENTS = ["ARCHITECTURE.md", "docs/viewer.md"]      # show parts of the library, and of programs
 

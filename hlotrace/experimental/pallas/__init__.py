@@ -5,7 +5,7 @@ What needs a compiler of kernels raises when it is called.
 from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.index_entries import Slice, ds
-from .call import pallas_call
+from .call import estimate_cost, pallas_call
 from .copies import (
     DeviceIdType, barrier_semaphore, semaphore, semaphore_read, semaphore_signal, semaphore_wait)
 from .cores import core_map, empty_ref_like, kernel, run_state
@@ -20,13 +20,13 @@ from .unsupported import functions
 dslice = ds
 CompilerParams = object
 _FUNCTIONS = functions(__name__, """
-    enable_poison_buffers estimate_cost get_global lower_as_mlir pallas_call_p
+    enable_poison_buffers get_global lower_as_mlir pallas_call_p
     pallas_export_experimental select_ref""")
 globals().update(_FUNCTIONS)
 
 __all__ = ["CompilerParams", "DeviceIdType", "Slice", "barrier_semaphore", "core_map", "debug_print", "ds",
-           "dslice", "empty_ref_like", "kernel", "num_programs", "pallas_call", "program_id", "run_scoped",
-           "run_state", "semaphore", "semaphore_read", "semaphore_signal", "semaphore_wait", "with_scoped",
-           *_FUNCTIONS, *_parts, *_specs]
+           "dslice", "empty_ref_like", "estimate_cost", "kernel", "num_programs", "pallas_call", "program_id",
+           "run_scoped", "run_state", "semaphore", "semaphore_read", "semaphore_signal", "semaphore_wait",
+           "with_scoped", *_FUNCTIONS, *_parts, *_specs]
 
 export_names(globals(), lazy={"": "fuser mosaic_gpu ops tpu tpu_sc triton"})

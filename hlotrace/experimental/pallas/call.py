@@ -1,13 +1,16 @@
 """pallas_call: a kernel as a function of arrays."""
+import math
+
 import numpy as np
 
 from ... import numpy as jnp
+from ...api.jit import jit
 from ...core.caches import ContextCache
 from ...core.pytrees import pytree
 from .compiled import call_compiled
 from .grid_blocks import interpreted
 from .interpret import InterpretParams, run_as_loop
-from .specs import GridSpec, no_block_spec
+from .specs import CostEstimate, GridSpec, no_block_spec
 
 
 def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block_spec,
@@ -61,6 +64,19 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
                              compiler_params, kernels)
     call.__name__ = title
     return call
+
+
+def estimate_cost(fun, *args, **kwargs):
+    """What a function of arrays costs, as XLA counts its operations: a CostEstimate.
+
+    >>> jax.experimental.pallas.estimate_cost(lambda x: jnp.exp(x) * 2, jnp.ones(8))
+    CostEstimate(flops=8, transcendentals=8, bytes_accessed=64, remote_bytes_transferred=0)
+    """
+    lowered = jit(fun).lower(*args, **kwargs)
+    counts = lowered.cost_analysis()
+    values = pytree.tree_leaves(((args, kwargs), lowered.out_info))
+    return CostEstimate(int(counts.get("flops", 0)), int(counts.get("transcendentals", 0)),
+                        sum(math.prod(np.shape(x)) * jnp.result_type(x).itemsize for x in values))
 
 
 def how(interpret, called):

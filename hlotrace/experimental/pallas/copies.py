@@ -76,7 +76,8 @@ def _mesh_axes(what):
     there are none."""
     names = [name for name, _, kind in state.axis_env if kind in ("manual", "checked")]
     if not names:
-        raise ValueError(f"pallas.{what}: device_id names a device of a mesh; call the kernel in jax.shard_map")
+        raise ValueError(f"pallas.{what}: device_id names a device of a mesh; call the kernel in "
+                         "jax.shard_map")
     order = {name: i for i, name in enumerate(state.meshes[-1][0].axis_names)}
     return tuple(sorted(set(names), key=order.__getitem__))
 
@@ -184,7 +185,7 @@ _NEVER = ("pallas.{what}: a kernel waits until a semaphore holds {{}}, and it ho
 def _wait(what, sem, value, decrement=True):
     held, value = _one(what, sem)[...], jnp.asarray(value, np.int32)
     avals = (checks.type_of(value), checks.type_of(held))
-    checks.report(held < value, checks.Failure(checks.FailedCheckError, _NEVER.format(what=what), avals),
+    checks.report(held < value, checks.Failure(checks.KernelError, _NEVER.format(what=what), avals),
                   [value, held])
     if decrement:
         _add(sem, -value)

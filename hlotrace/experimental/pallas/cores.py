@@ -10,6 +10,7 @@ from ... import lax, numpy as jnp
 from ...core.config import CoreAxis, named_axes
 from ...core.pytrees import pytree
 from ...ref import freeze, new_ref
+from ...runtime.devices import client
 from .call import how
 from .grid_blocks import at_place
 from .interpret import interpreting, memory_of
@@ -46,7 +47,6 @@ def create_tensorcore_mesh(axis_name, devices=None, num_cores=None):
     """The TensorCores of a device, along an axis: `num_cores`, or as many as the first of `devices` says that
     it has, by default that of programs; 1 where it does not say."""
     if num_cores is None:
-        from ...runtime.devices import client  # few programs have a kernel
         device = client.default_device() if devices is None else devices[0]
         num_cores = getattr(device, "num_cores", 1)
     return CoreMesh((axis_name,), (num_cores,))
@@ -101,7 +101,7 @@ def core_map(mesh, *, compiler_params=None, interpret=False, debug=False, cost_e
     Args:
         interpret: as for `pallas_call`.
         scratch_shapes: as for `pallas_call`; each core has its own.
-        compiler_params, cost_estimate, debug, metadata, name: for compilers and people.
+        compiler_params: for compilers and people, as are `cost_estimate`, `debug`, `metadata` and `name`.
     Raises:
         NotImplementedError: without `interpret`.
 
@@ -154,7 +154,7 @@ def kernel(body=_NO_BODY, out_type=(), *, mesh, scratch_types=(), compiler_param
         mesh: the cores, such as `tpu.create_tensorcore_mesh("core")`.
         scratch_types: types of memory that each core has besides; those of a dictionary are keyword
             arguments.
-        interpret, compiler_params, cost_estimate, debug, metadata, name: as for `core_map`.
+        interpret: as for `core_map`, as are the others.
     Raises:
         NotImplementedError: without `interpret`.
 
@@ -176,7 +176,8 @@ def kernel(body=_NO_BODY, out_type=(), *, mesh, scratch_types=(), compiler_param
             refs = pytree.tree_map(lambda x: new_ref(jnp.asarray(x)), args)
             results = empty_ref_like(out_type)
             targets = results if isinstance(out_type, (tuple, list)) else (results,)
-            _run_cores(mesh, scratch_types, lambda *scratch, **named: body(*refs, *targets, *scratch, **named))
+            _run_cores(mesh, scratch_types,
+                       lambda *scratch, **named: body(*refs, *targets, *scratch, **named))
             return pytree.tree_map(freeze, results)
     call.__name__ = name or getattr(body, "__name__", "kernel")
     return call

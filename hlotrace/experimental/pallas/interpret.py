@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import lax, numpy as jnp
-from ...core.config import override
+from ...core.config import override, state
 from ...core.pytrees import pytree
 from ...ref import new_ref
 from .copies import is_semaphore
@@ -71,7 +71,7 @@ def force_tpu_interpret_mode(params=InterpretParams()):
 
 def set_tpu_interpret_mode(params=InterpretParams()):
     """Have kernels run in interpret mode, on this thread, from now on; None ends it."""
-    interpreted(params).__enter__()
+    state.put(overrides={**(state.overrides or {}), interpreted: params})
 
 
 def reset_tpu_interpret_mode_state():

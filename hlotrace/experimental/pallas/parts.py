@@ -92,7 +92,7 @@ def debug_check(condition, message):
     ValueError with `message`, when it has run."""
     if enable_debug_checks.value:
         text = message.replace("{", "{{").replace("}", "}}")
-        checks.report(jnp.logical_not(condition), checks.Failure(checks.FailedCheckError, text))
+        checks.report(jnp.logical_not(condition), checks.Failure(checks.KernelError, text))
 
 
 def when(condition):

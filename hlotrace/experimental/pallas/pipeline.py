@@ -26,7 +26,7 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
         dimension_semantics: `tpu.PARALLEL` or `tpu.ARBITRARY` for each dimension; cores share the first that
             is parallel.
         core_axis: the axis of the kernel's own grid that counts the cores, in the place of a name.
-        tiling, trace_scopes, no_pipelining: for TPUs; nothing depends on them.
+        tiling: for TPUs, as are `trace_scopes` and `no_pipelining`; nothing depends on them.
     Returns:
         The function, of the Refs of operands and results, `scratches=` of Refs that are passed on, and
         `allocations=`, on which nothing depends.

@@ -4,7 +4,6 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import tpu_values
 from .copies import (
     DeviceIdType, SemaphoreType, async_copy, async_remote_copy, dma_semaphore, get_barrier_semaphore,
     make_async_copy, make_async_remote_copy, sync_copy)
@@ -13,7 +12,11 @@ from .interpret import (
     InterpretParams, force_tpu_interpret_mode, reset_tpu_interpret_mode_state, set_tpu_interpret_mode)
 from .pipeline import emit_pipeline, emit_pipeline_with_allocations
 from .specs import GridSpec, Memory, no_block_spec
-from .tpu_values import *
+from .tpu_values import (
+    bitcast, core_barrier, einshape, is_tpu_device, load, pack_elementwise, prng_random_bits, prng_seed, roll,
+    run_on_first_core, sample_block, stateful_bernoulli, stateful_bits, stateful_normal, stateful_uniform,
+    stochastic_round, store, to_pallas_key, touch, trace_value, unpack_elementwise,
+    with_memory_space_constraint)
 from .unsupported import export_functions
 
 
@@ -101,11 +104,15 @@ class PrefetchScalarGridSpec(GridSpec):
 __all__ = ["ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "DeviceIdType",
            "GridDimensionSemantics", "HBM", "InterpretParams", "MemorySpace", "PARALLEL",
            "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
-           "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy",
-           "create_tensorcore_mesh", "dma_semaphore", "emit_pipeline", "emit_pipeline_with_allocations",
-           "force_tpu_interpret_mode", "get_barrier_semaphore", "make_async_copy", "make_async_remote_copy",
-           "reset_tpu_interpret_mode_state", "set_tpu_interpret_mode", "sync_copy", *tpu_values.__all__]
+           "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy", "bitcast",
+           "core_barrier", "create_tensorcore_mesh", "dma_semaphore", "einshape", "emit_pipeline",
+           "emit_pipeline_with_allocations", "force_tpu_interpret_mode", "get_barrier_semaphore",
+           "is_tpu_device", "load", "make_async_copy", "make_async_remote_copy", "pack_elementwise",
+           "prng_random_bits", "prng_seed", "reset_tpu_interpret_mode_state", "roll", "run_on_first_core",
+           "sample_block", "set_tpu_interpret_mode", "stateful_bernoulli", "stateful_bits",
+           "stateful_normal", "stateful_uniform", "stochastic_round", "store", "sync_copy", "to_pallas_key",
+           "touch", "trace_value", "unpack_elementwise", "with_memory_space_constraint"]
 
 export_functions(globals(), """
     BufferType BufferedRef BufferedRefBase ChipVersion LoweringException SideEffectType Tiling TpuInfo
-    get_tpu_info get_tpu_info_for_chip matmul_acc_lhs matmul_pop matmul_push_rhs sample_block""")
+    get_tpu_info get_tpu_info_for_chip matmul_acc_lhs matmul_pop matmul_push_rhs""")

@@ -7,6 +7,7 @@ import numpy as np
 from ... import lax, numpy as jnp, random
 from ...core import dtypes
 from ...core.surface.public import export_names
+from ...runtime.devices import client
 from .grid_blocks import place_of
 from .parts import when
 from .triton import load as _load, store as _store
@@ -37,7 +38,6 @@ def with_memory_space_constraint(x, memory_space):
 
 def is_tpu_device():
     """Is the default device a TPU?"""
-    from ...runtime.devices import client  # few programs have a kernel
     return client.default_device().platform == "tpu"
 
 
@@ -49,7 +49,8 @@ def roll(x, shift, axis, *, stride=None, stride_axis=None):
     Args:
         shift: by how many places, not negative; it may be traced.
         axis: not negative.
-        stride, stride_axis: slice i along `stride_axis` is moved by `i * stride` places more.
+        stride: slice i along `stride_axis` is moved by `i * stride` places more.
+        stride_axis: see `stride`.
 
     >>> jax.experimental.pallas.tpu.roll(jnp.arange(6).reshape(2, 3), 1, 1, stride=1, stride_axis=0)
     Array([[2, 0, 1],
@@ -61,8 +62,9 @@ def roll(x, shift, axis, *, stride=None, stride_axis=None):
     if isinstance(shift, (int, np.integer)) and shift < 0:
         raise ValueError(f"tpu.roll: shift must not be negative, got {shift}: to move left by k, move by "
                          "x.shape[axis] - k")
-    if (stride is None) != (stride_axis is None) or stride is not None and (stride < 0 or axis == stride_axis):
-        raise ValueError(f"tpu.roll: stride and stride_axis go together, stride is not negative, and the axes "
+    if (stride is None) != (stride_axis is None) or stride is not None and (
+            stride < 0 or axis == stride_axis):
+        raise ValueError("tpu.roll: stride and stride_axis go together, stride is not negative, and the axes "
                          f"differ; got {stride} and {stride_axis}")
     if stride is None:
         return jnp.roll(x, shift, axis)
@@ -105,15 +107,15 @@ def einshape(equation, x, assert_is_tile_preserving=False, **sizes):
     sides = [[g.strip("()") for g in re.findall(r"\(\w+\)|\w", side)] for side in equation.split("->")]
     if len(sides) != 2 or sorted("".join(sides[0])) != sorted(set("".join(sides[1]))) or (
             len(sides[0]) != x.ndim):
-        raise ValueError(f"tpu.einshape: {equation!r} must name each axis once on both sides, and on the left "
-                         f"as many as {x.shape} has")
+        raise ValueError(f"tpu.einshape: {equation!r} must name each axis once on both sides, and on the "
+                         f"left as many as {x.shape} has")
     for names, size in zip(sides[0], x.shape):
         known = math.prod(sizes[n] for n in names if n in sizes)
         missing = [n for n in names if n not in sizes]
         if len(missing) > 1 or (size % known if missing else size != known):
             raise ValueError(f"tpu.einshape: ({names}) of {equation!r} is {size}, and the sizes given are "
                              f"{sizes}")
-        sizes.update({n: size // known for n in missing})
+        sizes.update(dict.fromkeys(missing, size // known))
     order = "".join(sides[0])
     whole = x.reshape([sizes[n] for n in order]).transpose([order.index(n) for n in "".join(sides[1])])
     return whole.reshape([math.prod(sizes[n] for n in names) for names in sides[1]])
@@ -169,8 +171,9 @@ def stochastic_round(x, random_bits, *, target_dtype):
     """
     if x.dtype != np.float32 or random_bits.dtype != np.uint32 or dtypes.as_dtype(
             target_dtype) != dtypes.bfloat16:
-        raise NotImplementedError(f"tpu.stochastic_round of {x.dtype.name} to {np.dtype(target_dtype).name} by "
-                                  f"{random_bits.dtype.name}: float32 is rounded to bfloat16, by uint32")
+        raise NotImplementedError(
+            f"tpu.stochastic_round of {x.dtype.name} to {np.dtype(target_dtype).name} by "
+            f"{random_bits.dtype.name}: float32 is rounded to bfloat16, by uint32")
     bits = lax.bitcast_convert_type(x, np.uint32) + (random_bits & np.uint32(0xFFFF))
     rounded = lax.bitcast_convert_type((bits >> 16).astype(np.uint16), dtypes.bfloat16)
     return jnp.where(jnp.isfinite(x), rounded, x.astype(dtypes.bfloat16))
@@ -195,7 +198,8 @@ def _next_key(function):
 
 def prng_random_bits(shape):
     """The next random bits of a kernel, int32; others than a TPU has.  ValueError outside of kernels."""
-    return lax.bitcast_convert_type(random.bits(_next_key("tpu.prng_random_bits"), shape, np.uint32), np.int32)
+    bits = random.bits(_next_key("tpu.prng_random_bits"), shape, np.uint32)
+    return lax.bitcast_convert_type(bits, np.int32)
 
 
 def _stateful(name):
@@ -211,6 +215,42 @@ def _stateful(name):
 
 stateful_bernoulli, stateful_bits = _stateful("bernoulli"), _stateful("bits")
 stateful_normal, stateful_uniform = _stateful("normal"), _stateful("uniform")
+
+
+def sample_block(sampler_fn, global_key, block_size, tile_size, total_size, block_index=None, **kwargs):
+    """The block of a random array that is the same by whatever blocks a kernel computes it.
+
+    Args:
+        sampler_fn: a function of a key and a shape, such as `random.uniform`, and of `kwargs`.
+        global_key: the key of the whole array; each tile has one of its own, folded from it.
+        block_size: the shape of the block.
+        total_size: the shape of the array.
+        tile_size: a shape that divides that of every block by which the array may be computed.
+        block_index: the index of the block, by default the place in the grid.
+    Raises:
+        ValueError: for sizes that do not divide each other.
+
+    >>> block = partial(jax.experimental.pallas.tpu.sample_block, jax.random.uniform, jax.random.key(0),
+    ...                 tile_size=(2, 2), total_size=(4, 4))
+    >>> whole = block(block_size=(4, 4), block_index=(0, 0))
+    >>> (whole[2:, 2:] == block(block_size=(2, 2), block_index=(1, 1))).all()
+    Array(True, dtype=bool)
+    """
+    if block_index is None:
+        block_index = place_of("tpu.sample_block").ids
+    sizes = total_size, block_size, tile_size
+    if len({len(s) for s in (*sizes, block_index)}) > 1 or any(
+            total % block or block % tile for total, block, tile in zip(*sizes)):
+        raise ValueError(f"tpu.sample_block: tile_size {tile_size} must divide block_size {block_size}, and "
+                         f"that total_size {total_size}, along as many axes as block_index {block_index} has")
+    counts = [block // tile for block, tile in zip(block_size, tile_size)]
+    found = np.empty(counts, object)
+    for place in np.ndindex(*counts):
+        number = 0
+        for i, count, at, total, tile in zip(place, counts, block_index, total_size, tile_size):
+            number = number * (total // tile) + at * count + i
+        found[place] = sampler_fn(random.fold_in(global_key, number), tile_size, **kwargs)
+    return jnp.block(found.tolist())
 
 
 def to_pallas_key(key):
@@ -232,8 +272,9 @@ def core_barrier(sem, *, core_axis_name):
 
 
 __all__ = ["bitcast", "core_barrier", "einshape", "is_tpu_device", "load", "pack_elementwise",
-           "prng_random_bits", "prng_seed", "roll", "run_on_first_core", "stateful_bernoulli", "stateful_bits",
-           "stateful_normal", "stateful_uniform", "stochastic_round", "store", "to_pallas_key", "touch",
-           "trace_value", "unpack_elementwise", "with_memory_space_constraint"]
+           "prng_random_bits", "prng_seed", "roll", "run_on_first_core", "sample_block",
+           "stateful_bernoulli", "stateful_bits", "stateful_normal", "stateful_uniform", "stochastic_round",
+           "store", "to_pallas_key", "touch", "trace_value", "unpack_elementwise",
+           "with_memory_space_constraint"]
 
 export_names(globals())

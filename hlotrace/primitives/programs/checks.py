@@ -49,11 +49,16 @@ class OOBError(JaxException):
     """An index was out of bounds."""
 
 
+class KernelError(JaxException):
+    """A Pallas kernel, run as a loop, did what would not end on a device, or failed a check of its own."""
+
+
 class JaxRuntimeError(ValueError):
     """A failed check, raised."""
 
 
-for _class in (JaxException, FailedCheckError, NaNError, DivisionByZeroError, OOBError, JaxRuntimeError):
+for _class in (JaxException, FailedCheckError, NaNError, DivisionByZeroError, OOBError, KernelError,
+               JaxRuntimeError):
     _class.__module__ = "hlotrace.experimental.checkify"
 
 

@@ -1,4 +1,4 @@
-"""What a program that has run has to say: indices out of bounds, operations that gave a NaN.
+"""What a program that has run has to say: indices out of bounds, failing kernels, operations that gave a NaN.
 
 A program with checks that this file reads has what they find (`primitives/programs/checks.py`)
 behind its results.
@@ -15,7 +15,7 @@ from ...core import dtypes
 from ...core.config import config, state
 from ...core.effects import Check
 from ...lowering.lowered import lower
-from ...primitives.programs.checks import NaNError, OOBError, error_of
+from ...primitives.programs.checks import KernelError, NaNError, OOBError, error_of
 from ...transforms.checks import exposed
 from ..array_impl import ArrayImpl
 from ..devices import shards
@@ -45,7 +45,7 @@ def lowered_to_tell(jaxpr: Jaxpr, kinds: tuple[str, ...], *, partition: Partitio
     """
     program, failures = jaxpr, None
     if kinds or any(type(e) is Check for e in jaxpr.effects):
-        program, failures = exposed(jaxpr, kinds, (OOBError, NaNError))
+        program, failures = exposed(jaxpr, kinds, (OOBError, KernelError, NaNError))
     if failures:
         avals = failures.avals
         result_names = result_names and [*result_names, *[None] * len(avals)]
@@ -77,13 +77,13 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
 def looked_at(made: Executable, buffers: Sequence[binding.Buffer], outs: list[Any]) -> list[Any]:
     """The results among `outs`, what an Executable gave for `buffers`.
 
-    IndexError for an index out of bounds; FloatingPointError where debug_nans or debug_infs finds in a result
-    what it looks for.
+    IndexError for an index out of bounds; ValueError for what a kernel may not do; FloatingPointError where
+    debug_nans or debug_infs finds in a result what it looks for.
     """
     failures, found = made.lowered.failures, None
     if failures:
         found, outs = failures.failed(outs[-len(failures.avals):]), outs[:-len(failures.avals)]
-        if found and found[0].kind is OOBError:
+        if found and found[0].kind is not NaNError:
             raise error_of(_placed(found[0], made), found[1])
     wanted = float_checks()
     for i, x in enumerate(outs):
