@@ -22,7 +22,8 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         kernel: a function of Refs: of the operands' blocks, the results' blocks and scratch; it returns None.
         out_shape: the type of the result, or a pytree of them.
         grid_spec: a GridSpec, in the place of the next four.
-        grid: sizes; places are gone through in order, the last axis fastest.
+        grid: sizes; places are gone through in order, the last axis fastest.  They may be traced where a
+            kernel runs as a loop.
         in_specs: a BlockSpec for each operand; without, a kernel has whole arrays.
         out_specs: one for each result.
         scratch_shapes: types of memory that a kernel has besides and keeps from place to place; those of a
@@ -36,8 +37,8 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     Raises:
         ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
             value.
-        NotImplementedError: without `interpret` on a TPU, for scratch and for what Triton cannot do; for a
-            grid of traced sizes.
+        NotImplementedError: without `interpret` on a TPU, for scratch, for traced sizes of a grid, for padded
+            blocks, and for what Triton cannot do.
 
     >>> from hlotrace.experimental import pallas as pl
     >>> def double(x_ref, o_ref):
@@ -56,7 +57,6 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
 
     def call(*args):
         params = how(interpret, f"pallas_call of {title}")
-        _check(title, spec.grid)
         arrays = pytree.tree_map(jnp.asarray, args)
         if params:
             return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, params)
@@ -86,8 +86,3 @@ def how(interpret, called):
                                   "tpu.InterpretParams() run it as a loop, False compiles it")
     return interpret or interpreted.value or False
 
-
-def _check(title, grid):
-    if not all(isinstance(n, (int, np.integer)) for n in grid):
-        raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
-                                  "known when a kernel is traced")

@@ -117,14 +117,21 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     Args:
         kernels: a ContextCache for the Kernels, by the types of the arrays.
     Raises:
-        NotImplementedError: for scratch, of which Triton has none.
+        NotImplementedError: for scratch, of which Triton has none, traced sizes of a grid, padded blocks.
     """
+    if not all(isinstance(n, (int, np.integer)) for n in spec.grid):
+        raise NotImplementedError(f"pallas_call of {title}: grid={spec.grid} has a size that is no int; "
+                                  "sizes are known where a kernel is compiled")
     if pytree.tree_leaves(spec.scratch_shapes):
         raise NotImplementedError(f"pallas_call of {title}: scratch_shapes are not supported where it is "
                                   "compiled with Triton; carry values in lax.fori_loop")
     count = getattr(spec, "num_scalar_prefetch", 0)
     ins, in_tree = blocks_of("in", spec.in_specs, args[count:])
     outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
+    for block in ins + outs:
+        if any(map(any, block.padding)):
+            raise NotImplementedError(f"pallas_call of {title}: {block.name} has padding, which is not "
+                                      "supported where it is compiled: read under a mask, by triton.load")
     name = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
 
     def call(refs):

@@ -100,25 +100,26 @@ class Blocks:
             raise ValueError(f"pallas_call: the block shape of {name}, {spec.block_shape}, must have the same"
                              f" number of dimensions as the array shape {self.shape}")
         self.sizes = [getattr(dim, "block_size", 1) for dim in self.dims]
+        self.padding = [getattr(dim, "padding", (0, 0)) for dim in self.dims]
         self.inner = tuple(n for n, dim in zip(self.sizes, self.dims) if not isinstance(dim, Squeezed))
 
     def _dim(self, dim):
         if dim is None:
             return Squeezed()
-        if isinstance(dim, (Blocked, Squeezed)) or isinstance(dim, Element) and dim.padding == (0, 0):
+        if isinstance(dim, (Blocked, Squeezed, Element)):
             return dim
         if hasattr(dim, "__index__"):
             return Blocked(int(dim))
         raise NotImplementedError(f"pallas_call: dimension {dim} in the block shape of {self.name} is not "
-                                  "supported: there are ints, None, Blocked, Squeezed and Element without "
-                                  "padding")
+                                  "supported: there are ints, None, Blocked, Squeezed and Element")
 
     def padded(self, array):
-        """The array up to the end of its last blocks."""
-        def beyond(n, size, dim):
-            return size - 1 if isinstance(dim, Element) else cdiv(n, size) * size - n
-        width = [(0, beyond(*each)) for each in zip(self.shape, self.sizes, self.dims)]
-        if not any(end for _, end in width):
+        """The array with its padding, up to the end of its last blocks."""
+        def beyond(n, size, dim, padding):
+            begin, end = padding
+            return begin, max(end, size - 1) if isinstance(dim, Element) else cdiv(n, size) * size - n
+        width = [beyond(*each) for each in zip(self.shape, self.sizes, self.dims, self.padding)]
+        if not any(map(any, width)):
             return array
         return jnp.pad(array, width, constant_values=nothing(array.dtype))
 
@@ -148,7 +149,7 @@ class Blocks:
 
     def cut(self, array):
         """What of the padded array is the result."""
-        return array[tuple(map(slice, self.shape))]
+        return array[tuple(slice(begin, begin + n) for n, (begin, _) in zip(self.shape, self.padding))]
 
 
 def blocks_of(what, specs, values):

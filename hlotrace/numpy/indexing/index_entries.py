@@ -26,14 +26,13 @@ _ABSENT = object()
 
 
 def ds(start, size=_ABSENT, stride=None):
-    """An index that selects `size` elements from `start` on: `start:start + size:stride`.
+    """An index that selects `size` elements from `start` on: `start:start + size * stride:stride`.
 
-    As an index it raises a TypeError for a size that is traced, negative or larger than the axis, and a
-    NotImplementedError for a traced start with a stride.
+    As an index it raises a TypeError for a size that is traced, negative or larger than the axis has.
 
     Args:
-        start: an int, or an array of one integer, which may be traced; such a window is moved so that it is
-            inside of the array, and has no stride.
+        start: an int, or an array of one integer, which may be traced; where it is read, the window is moved
+            so that it is inside of the array, and `at[...]` writes nothing outside.
         size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
         stride: an int, 1 for None.
     Raises:
@@ -119,29 +118,31 @@ def _entries(item):
     return [Entry("array", item)]
 
 
-def _traced_start(item, size, position):
-    """A Slice whose start is an array."""
+def _window_entry(item, size, position):
+    """A Slice."""
     start, length, stride = item.start, item.size, item.stride
     if not hasattr(type(length), "__index__") or isinstance(length, Array):
         raise TypeError(f"ds: the size of the slice at position {position} must be a static int, but is "
                         f"{length!r:.60}: it says what shape the result has")
-    if not dtypes.is_integer(aval_of(start).dtype) or start.shape:
+    if not is_arraylike(start) or not dtypes.is_integer(aval_of(start).dtype) or aval_of(start).shape:
         raise TypeError(f"ds: the start of the slice at position {position} must be one integer, but is "
-                        f"{aval_of(start).str_short()}")
-    if stride != 1:
-        raise NotImplementedError(f"ds: stride={stride} with a start that is an array, at position "
-                                  f"{position}: index with start + {stride} * jnp.arange({length})")
-    if not 0 <= length <= size:
-        raise TypeError(f"ds: the size {length} of the slice at position {position} is not between 0 and "
-                        f"{size}, the size of the axis: a window of a traced start is inside of it")
-    return Entry("slice", (start, length, 1))
+                        f"{aval_of(start).str_short() if is_arraylike(start) else repr(start)}")
+    if stride < 1:
+        raise ValueError(f"ds: the stride {stride} at position {position} must be positive")
+    if not 0 <= length <= size or length and (length - 1) * stride >= size:
+        steps = f" in steps of {stride}" * (stride != 1)
+        raise TypeError(f"ds: the size {length}{steps} of the slice at position {position} is not between 0 "
+                        f"and {size}, the size of the axis: a window is inside of it")
+    if not isinstance(start, Array):
+        start += size * (start < 0)
+    return Entry("slice", (start, length, stride))
 
 
 def _slice_entry(item, size, position):
     if isinstance(item, Slice):
-        if isinstance(item.start, Array):
-            return _traced_start(item, size, position)
-        item = slice(item.start, item.start + item.size, item.stride)
+        if Dimension not in (type(size), type(item.start), type(item.size)):
+            return _window_entry(item, size, position)
+        item = slice(item.start, item.start + item.size * item.stride, item.stride)
     if any(isinstance(part, Tracer) and part.concrete() is None
            for part in (item.start, item.stop, item.step)):
         raise errors.traced_slice(item, position)

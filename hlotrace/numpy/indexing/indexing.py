@@ -22,11 +22,11 @@ from ...core.symbolic.dimension import Dimension, largest, max_dim, min_dim, sur
 from ...lax import indexing as lax
 from ...primitives.arrays import shape as shapes
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
-from ...primitives.arrays.elementwise import add, convert, ge, lt, mul, or_p, select
+from ...primitives.arrays.elementwise import add, clamp_p, convert, ge, lt, mul, or_p, select
 from ...primitives.arrays.gather import (
     gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p)
 from ...primitives.arrays.gather_numbers import (
-    FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
+    CLIP, FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import prod, scalar, shape_of, warn_of_imaginary_part
@@ -62,9 +62,12 @@ def window(shape, entries):
             if step < 0 and size != 0:
                 start, step = start + (size - 1) * step, -step
                 flipped += [len(starts)] * (not surely(size, high=1))
+            span = (size - 1) * step + 1 if size != 0 else 0
+            if type(start) is int and type(span) is int and type(n := shape[len(starts)]) is int:
+                start = min(max(start, 0), n - span)
             starts.append(start if size != 0 else 0)
             strides.append(step if not surely(size, high=1) else 1)
-            sizes.append((size - 1) * step + 1 if size != 0 else 0)
+            sizes.append(span)
             out.append(size)
         elif kind != "gap":
             starts.append(min_dim(max_dim(value, 0), shape[len(starts)] - 1) if kind == "int" else value)
@@ -168,7 +171,8 @@ class Addresses(typing.NamedTuple):
     """The static part of a gather or scatter.
 
     `columns` gives for each indexed axis of the operand (axis, how): an int names the operand that holds its
-    indices, (start,) a fixed start, (start, size, step, axis in batch) an arithmetic sequence.  `batch` is
+    indices, (start,) a fixed start, (start, size, step, axis in batch, given) an arithmetic sequence, of
+    which the start, if it is given, is an operand.  `batch` is
     the shape of the index vectors, `offset` the position and `common` the shape of the broadcast index arrays
     in it.
     """
@@ -219,7 +223,9 @@ def addresses(shape, entries, wrap=True):
                 elif size != shape[axis]:
                     columns.append((axis, (start,)))
             else:
-                columns.append((axis, (start, size, step, len(batch))))
+                given = isinstance(start, Array)
+                columns.append((axis, (len(operands) if given else start, size, step, len(batch), given)))
+                operands += [start] if given else []
                 batch.append(size)
             layout.append(size)
             out.append(size)
@@ -234,8 +240,9 @@ def addresses(shape, entries, wrap=True):
                      tuple(out), wraps, unique and rising, unique), operands
 
 
-def index_vectors(plan, operands, shape):
-    """The index vectors as one array; it stays a NumPy constant if all of it is known."""
+def index_vectors(plan, operands, shape, moved=False):
+    """The index vectors as one array; it stays a NumPy constant if all of it is known.  `moved`: are windows
+    in steps moved so that they are inside?"""
     dtype = lax.index_dtype(operands)
     dtype = dtypes.int64 if largest(shape) > 2**31 - 1 else dtype
     columns = []
@@ -250,7 +257,12 @@ def index_vectors(plan, operands, shape):
         elif len(how) == 1:
             value, first = how[0], 0
         else:
-            start, size, step, first = how
+            start, size, step, first, given = how
+            last = shape[axis] - (size - 1) * step - 1 if moved else None
+            if given:
+                start = _from_the_front(convert(operands[start], dtype), shape[axis], last)
+            elif moved and type(start) is type(last) is int and step > 0:
+                start = min(max(start, 0), last)
             value = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
             value = add(mul(value, step), start)
         columns.append(_spread(value, dtype, plan.batch, first))
@@ -259,6 +271,13 @@ def index_vectors(plan, operands, shape):
     if all(isinstance(c, np.ndarray) for c in columns):
         return np.concatenate(columns, -1)
     return columns[0] if len(columns) == 1 else concatenate_p.bind(*columns, dimension=len(plan.batch))
+
+
+def _from_the_front(start, n, last):
+    """Where a window of `n` elements begins, given as an array; from 0 to `last` unless that is None."""
+    if not dtypes.is_unsigned(start.dtype):
+        start = select(lt(start, 0), add(start, n), start)
+    return start if last is None else clamp_p.bind(scalar(0, start.dtype), start, scalar(last, start.dtype))
 
 
 def _spread(value, dtype, batch, first):
@@ -277,8 +296,9 @@ def _spread(value, dtype, batch, first):
 def read(x, *operands, plan, mode, fill_value, ordered, unique):
     if prod(plan.shape) == 0 and 0 in x.shape:
         return full(plan.shape, 0, x.dtype)
-    out = gather_p.bind(x, index_vectors(plan, operands, x.shape), dimension_numbers=plan.numbers,
-                        slice_sizes=plan.slice_sizes, mode=mode, fill_value=fill_value,
+    out = gather_p.bind(x, index_vectors(plan, operands, x.shape, mode is not FILL),
+                        dimension_numbers=plan.numbers, slice_sizes=plan.slice_sizes, mode=mode,
+                        fill_value=fill_value,
                         indices_are_sorted=ordered or plan.sorted, unique_indices=unique or plan.unique)
     return reshape(out, plan.shape)
 
@@ -305,7 +325,7 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
         windows = dict(zip(sorted(plan.numbers[0]), kept))
         _check_splits(aval, aval_of(y), {d: k for d, k in windows.items() if y.shape[d] == x.shape[k]})
     out = _OPERATIONS[operation].bind(
-        value, shapes.in_memory_of(aval, index_vectors(plan, operands, x.shape)), y,
+        value, shapes.in_memory_of(aval, index_vectors(plan, operands, x.shape, mode is CLIP)), y,
         dimension_numbers=ScatterDimensionNumbers(*plan.numbers),
         mode=mode, indices_are_sorted=ordered or plan.sorted, unique_indices=unique or plan.unique)
     if aval_of(out) == aval or dtypes.is_extended(aval.dtype):
@@ -393,8 +413,14 @@ def all_inside(shape, entries):
     """Is the window static and inside the array?"""
     sizes = iter(shape)
     return all(e.kind in AXISLESS or (n := next(sizes)) is not None
-               and (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int"
+               and (e.kind == "slice" and _slice_is_inside(*e.value, n) or e.kind == "int"
                     and surely(e.value, low=0) and surely(n - e.value, low=1)) for e in entries)
+
+
+def _slice_is_inside(start, size, step, n):
+    if {type(x) for x in (start, size, n)} != {int}:
+        return not isinstance(start, Array)
+    return size == 0 or 0 <= start < n and 0 <= start + (size - 1) * step < n
 
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):

@@ -139,10 +139,11 @@ def test_what_does_not_fit():
             ({"interpret": False}, lambda x, o: None, "interpret=True")):
         with pytest.raises(ValueError, match=words):
             call(kernel, out, **options)(x)
-    for spec, grid, words in ((pl.BlockSpec((pl.BoundedSlice(1), 3), lambda i: (i, 0)), 2, "BoundedSlice"),
-                              (pl.BlockSpec((1, 3), lambda i: (i, 0)), (jnp.int32(2),), "no int")):
+    for spec, grid, interpret, words in (
+            (pl.BlockSpec((pl.BoundedSlice(1), 3), lambda i: (i, 0)), 2, True, "BoundedSlice"),
+            (pl.BlockSpec((1, 3), lambda i: (i, 0)), (jnp.int32(2),), False, "no int")):
         with pytest.raises(NotImplementedError, match=words):
-            call(lambda x, o: None, out, in_specs=[spec], grid=grid)(x)
+            call(lambda x, o: None, out, in_specs=[spec], grid=grid, interpret=interpret)(x)
     for function in pl.program_id, pl.num_programs:
         with pytest.raises(ValueError, match="is for kernels"):
             function(0)
@@ -164,3 +165,29 @@ def test_memory_for_a_part_of_a_kernel():
     np.testing.assert_array_equal(got, x * 2 + 3)
     with pytest.raises(ValueError, match="for kernels"):
         pl.run_scoped(lambda memory: None, tpu.VMEM((4,), jnp.float32))
+
+
+def test_a_grid_of_traced_sizes():
+    def kernel(x, o):
+        o[...] = x[...] + pl.num_programs(0) + 10 * pl.program_id(1)
+    spec = pl.BlockSpec((None, 2), lambda i, j: (i, j))
+
+    @jax.jit
+    def f(rows, x):
+        return call(kernel, jax.ShapeDtypeStruct((3, 4), F32), grid=(rows, 2), in_specs=[spec], out_specs=spec,
+                    input_output_aliases={0: 0})(x)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(f(2, x), np.concatenate([x[:2] + [2, 2, 12, 12], x[2:]]))
+    np.testing.assert_array_equal(f(0, x), x)
+
+
+def test_padded_windows():
+    def kernel(x, o):
+        o[...] = jnp.nansum(x[...])[None]
+    run = partial(pl.pallas_call, kernel, jax.ShapeDtypeStruct((4,), F32), grid=4,
+                  in_specs=[pl.BlockSpec((pl.Element(5, (2, 2)),), lambda i: (2 * i,))],
+                  out_specs=pl.BlockSpec((1,), lambda i: (i,)))
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(run(interpret=True)(x), [np.pad(x, 2)[i:i + 5].sum() for i in (0, 2, 4, 6)])
+    with pytest.raises(NotImplementedError, match="input 0 has padding"):
+        run()(x)

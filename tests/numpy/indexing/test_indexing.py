@@ -287,3 +287,40 @@ def test_take_along_axis_of_negative_indices():
     x, i = jnp.arange(3.), jnp.array([-1])
     for mode, wrap, want in ((None, None, 2), ("clip", False, 0), ("promise_in_bounds", None, 0), ("promise_in_bounds", True, 2)):
         assert jnp.take_along_axis(x, i, 0, mode=mode, wrap_negative_indices=wrap).tolist() == [want]
+
+
+@pytest.mark.parametrize("start, size, stride, first", [
+    (1, 4, 1, 1), (1, 3, 3, 1), (0, 5, 2, 0), (8, 4, 1, 6), (9, 3, 3, 3), (-2, 2, 1, 8), (-9, 3, 4, 1), (-20, 2, 1, 0),
+    (3, 0, 1, 3)])
+def test_windows(start, size, stride, first):
+    """A window is moved inside of the array where it is read, whether its start is traced or not; nothing is
+    written outside."""
+    x, places = np.arange(10.0), [first + stride * i for i in range(size)]
+    there = [i for i in (start + 10 * (start < 0) + stride * k for k in range(size)) if 0 <= i < 10]
+    there = there if len(there) == size or stride > 1 else []
+    rows = np.arange(20.0).reshape(2, 10)
+    inside, written = rows.copy(), x.copy()
+    inside[1, places] += 100
+    written[there] = -1
+
+    def add_to_ref(i):
+        ref = jax.new_ref(rows)
+        ref[1, jax.ds(i, size, stride)] += 100.0
+        return ref[...]
+    for begin in (lambda f: f(start), lambda f: jax.jit(f)(start)):
+        for function, want in (
+                (lambda i: jnp.asarray(x)[jax.ds(i, size, stride)], x[places]),
+                (lambda i: jnp.asarray(rows)[jnp.array([1, 0, 1]), jax.ds(i, size, stride)],
+                 rows[[1, 0, 1]][:, places]),
+                (lambda i: jnp.asarray(x).at[jax.ds(i, size, stride)].set(-1.0), written),
+                (lambda i: jnp.zeros(10).at[jax.ds(i, size, stride)].add(1.0), written != x),
+                (add_to_ref, inside)):
+            np.testing.assert_array_equal(begin(function), want)
+
+
+@pytest.mark.parametrize("window, words", [((0, 11), "size 11 "), ((0, 5, 3), "size 5 in steps of 3"),
+                                           ((0, 2, 0), "must be positive"), ((1.5, 2), "one integer"),
+                                           ((0, 2.0), "a static int")])
+def test_faulty_windows(window, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        jnp.arange(10)[jax.ds(*window)]
