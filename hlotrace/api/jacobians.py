@@ -6,6 +6,7 @@ from typing import Any, ParamSpec
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
+from ..core.config import state
 from ..core.jaxpr import exactly
 from ..core.surface.boundary import filtered
 from ..core.symbolic.dimension import is_symbolic_dim
@@ -29,7 +30,8 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     total, start, stacked = sum(sizes), 0, []
     for a, n in zip(avals, sizes):
         ShapedArray((total, n), a.dtype)     # or an error: too many elements
-        if is_symbolic_dim(total):
+        # in a program XLA sees what is 0 or 1: it then chooses, where 0 times an infinite slope would be NaN
+        if is_symbolic_dim(total) or state.trace.staging and a.dtype != dtypes.float0:
             rows, columns = (iota_p.bind(dtype=np.dtype(np.int32), shape=(total, n), dimension=i)
                              for i in (0, 1))
             offset = start.as_value(np.dtype(np.int32)) if is_symbolic_dim(start) else np.int32(start)

@@ -15,7 +15,7 @@ from ..core.array import Array
 from ..core.avals import aval_of
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
-from ..core.primitive import missing
+from ..core.primitive import fact_of, missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..core.trace import Trace, Tracer
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
@@ -109,7 +109,8 @@ class BatchTrace(Trace):
         return False
 
     def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-        if any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args):
+        if (any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args)
+                or self.axis.name is not None and self.axis.name in fact_of(jaxpr, "axis_names")):
             return super().splice(jaxpr, args)
         return self.outside(self.parent.splice, jaxpr, args)
 

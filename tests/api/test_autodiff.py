@@ -287,6 +287,15 @@ def test_errors(call, error, words):
 
 # --- Jacobians ----------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("jac", [jax.jacfwd, jax.jacrev])
+def test_a_compiled_jacobian_makes_its_basis_itself(jac):
+    """It has no n x n array of ones and zeros to read, and 0 beside an infinite slope."""
+    x = np.array([0, 1, 0, 4], np.float32)
+    compiled = jax.jit(jac(jnp.sqrt)).lower(x).compile()
+    np.testing.assert_array_equal(compiled(x), np.diag([np.inf, .5, np.inf, .25]))
+    assert compiled.memory_analysis().argument_size_in_bytes == x.nbytes
+
+
 def test_each_jacobian_has_its_own_name():      # suites have it in the names of tests
     assert [f.__name__ for f in (jax.jacfwd, jax.jacrev, jax.jacobian)] == ["jacfwd", "jacrev", "jacobian"]
 

@@ -40,17 +40,18 @@ KINDS = {"float": 2.0, "int": 2, "bool": True, "complex": 2j, "zero": 0.0, "minu
 
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("how", ["position", "keyword"])
-def test_every_kind_of_argument_is_told_from_the_others(first, how):
+@pytest.mark.parametrize("x", [jnp.arange(4.0), np.arange(4, dtype=np.float32)], ids=["jax", "numpy"])
+def test_every_kind_of_argument_is_told_from_the_others(first, how, x, capfd):
     """All kinds after each other, those of one type as NumPy and as Python among them."""
-    x = jnp.arange(4.0)
     f = jax.jit(lambda x, y: x + y)
     call = (lambda y: f(x, y)) if how == "position" else (lambda y: f(x, y=y))
     warm(call, KINDS[first])
     for y in KINDS.values():
         for _ in range(2):
-            got, want = call(y), x + y
+            got, want = call(y), jnp.add(x, y)
             assert (got.dtype, got.shape, got.weak_type) == (want.dtype, want.shape, want.weak_type)
             assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+    assert not capfd.readouterr().err       # where XLA says what it was wrongly given
 
 
 def test_keys_are_not_their_words():

@@ -61,8 +61,8 @@ INT = np.zeros(2, np.int32)
 for name, ref, fields in (
         ("igamma", special.gammainc, dict(derivative="forward", args=(A, X), kinds="F")),
         ("igammac", special.gammaincc, dict(smooth=(1,))),
-        ("igamma_grad_a", by_a, dict(derivative="refused")),
-        ("random_gamma_grad", lambda a, x: -by_a(a, x) / density(a, x), dict(derivative="refused"))):
+        ("igamma_grad_a", by_a, dict(derivative="none")),
+        ("random_gamma_grad", lambda a, x: -by_a(a, x) / density(a, x), dict(derivative="none"))):
     bad = fails(TypeError, f"{name} does not accept dtype int32", name, INT, INT),
     ROWS.append(Row(name, op(name), ref, **{
         "args": (A.astype(np.float32), X.astype(np.float32)), "kinds": "", "mapped": (0,), "rtol": 1e-5, "bad": bad,

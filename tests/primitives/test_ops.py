@@ -226,9 +226,15 @@ def of_size_zero(row):
 @rows(has_operands)
 def test_arrays_of_size_zero(row):
     """A mapped axis of size zero gives every primitive empty operands, in its value and its derivative."""
+    def value(*args):
+        return listed(row.fun(*args))
     args = row.sample(row.base)
     (outs, cotangents), = of_size_zero(row)
-    assert [x.shape for x in outs] == [(0, *x.shape) for x in hlotrace.eval_shape(lambda *a: listed(row.fun(*a)), *args)]
+    assert [x.shape for x in outs] == [(0, *x.shape) for x in hlotrace.eval_shape(value, *args)]
+    for i in mappable(row):         # each operand mapped alone
+        axes = [0 if j == i else None for j in range(len(args))]
+        some = [x if a is None else np.zeros((0, *x.shape), x.dtype) for x, a in zip(args, axes)]
+        assert [x.shape for x in hlotrace.eval_shape(hlotrace.vmap(value, axes), *some)] == [x.shape for x in outs]
     for x, ct in zip(differentiable(row, args)[1], cotangents):
         assert ct.shape == (0, *x.shape)
 

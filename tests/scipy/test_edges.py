@@ -49,6 +49,12 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
       scipy.special.polygamma(1, 5) - scipy.special.polygamma(1, 2)]),
     (lambda: [jax.grad(jax.scipy.special.spence)(x) for x in (0.0, 1.0)], [-np.inf, -1.0]),
     (lambda: jax.scipy.special.hyp1f1(jnp.array([0.0, 1.0]), 1e-30, 0.5), [1.0, 0.5 * np.exp(0.5) * 1e30]),
+    # a polynomial that ends before the pole, DLMF 13.2.4
+    (lambda: jax.scipy.special.hyp1f1(jnp.array([0.0, -1, -1, -2]), jnp.array([0.0, -1, -2, -2]), 0.5),
+     [1, 1.5, 1.25, 1.625]),
+    (lambda: jax.scipy.special.hyp1f1(jnp.array([1.0, -1, 1, -2]), jnp.array([0.0, 0, -1, -1]), 0.5),
+     np.array([1, -1, -1, -1]) * np.inf),
+    (lambda: jax.grad(jax.scipy.special.hyp1f1, 2)(1.0, 0.0, 0.5), np.inf),
     (lambda: jax.scipy.special.hyp2f1(jnp.array([0.0, 1.0]), 1.0, 1e-20, 0.5), [1.0, 2e20]),
     (lambda: jax.random.rademacher(jax.random.key(0), (3,), bool), [True, True, True]),
     # z by m of Gamma(z + m) / Gamma(z) at m = 0, in both orders; of p log(p / q) where 1 / p**2 is no number

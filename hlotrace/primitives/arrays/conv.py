@@ -223,10 +223,10 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     features, batches = feature_group_count, batch_group_count
     where, outer = out_spec[1], 1
-    if not axis.size and dx is not None and dy is not None:     # there are no groups of size zero
-        one = _abstract_eval(aval_of(x).without_axis(dx), aval_of(y).without_axis(dy),
-                             dimension_numbers=dimension_numbers, feature_group_count=features,
-                             batch_group_count=batches, **p)
+    if not axis.size:           # there are no groups of size zero
+        one = _abstract_eval(
+            *(aval_of(v) if d is None else aval_of(v).without_axis(d) for v, d in zip(args, dims)),
+            dimension_numbers=dimension_numbers, feature_group_count=features, batch_group_count=batches, **p)
         return full((0, *one.shape), 0, one.dtype), 0
     if dy is None:                   # more batch
         x = _fold(x, dx, lhs_spec[0], batches)

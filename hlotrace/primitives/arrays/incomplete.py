@@ -326,8 +326,27 @@ def _beta_dx(g, o, a, b, x):    # DLMF 8.17.1
     return mul(g, exp(sub(add(_times_log(sub(a, 1), x), _times_log(sub(b, 1), sub(1, x))), beta)))
 
 
-igamma_grad_a_p = by_loops("igamma_grad_a", _gamma_grad_a)
-random_gamma_grad_p = by_loops("random_gamma_grad", _sample_grad)
+def _by_a(fun):
+    """The rule of the derivative of fun(a, x) by a, along the loops of `fun`."""
+    def slope(a, x):
+        return _slope(fun, a, x)[1]
+
+    def rule(g, o, a, x):
+        program = _program("slope", slope, tuple(aval_of(v).strip_weak_type() for v in (a, x)))
+        return mul(g, eval_jaxpr(program, (), a, x)[0])
+    return rule
+
+
+def _log_over_mean(a, x):
+    """log(x) less the mean of the logarithms of a gamma distribution."""
+    return sub(log(x), digamma_p.bind(a))
+
+
+igamma_grad_a_p = by_loops("igamma_grad_a", _gamma_grad_a, _by_a(_gamma_grad_a),
+                           lambda g, o, a, x: mul(_gamma_dx(g, o, a, x), _log_over_mean(a, x)))
+random_gamma_grad_p = by_loops(
+    "random_gamma_grad", _sample_grad, _by_a(_sample_grad),
+    lambda g, o, a, x: mul(g, sub(mul(o, sub(1, div(sub(a, 1), x))), _log_over_mean(a, x))))
 igamma_p = by_loops("igamma", functools.partial(_incomplete_gamma, False),
                     lambda g, o, a, x: mul(g, igamma_grad_a_p.bind(a, x)), _gamma_dx)
 igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True),

@@ -88,7 +88,9 @@ def ready(executable: Executable, operands: Sequence[Any], committed: bool, one:
     """The Ready for operands like these, of which `in_place` said `committed`; `one`: has it one result, and
     gives nothing away?"""
     others = [x for x in operands if type(x) is not ArrayImpl]
-    copied = all([type(x) is np.ndarray and for_dispatch(x) is not x for x in others])
+    # a number of Python's may come next in place of a weakly typed scalar, as their types are the same
+    copied = all([for_dispatch(x) is not x if type(x) is np.ndarray else type(x) is ArrayImpl and (
+        x.ndim or not x.weak_type) for x in operands])
     run: Any = executable.execute
     handlers: Any = executable.handlers
     if run is None or executable.lowered.donated and committed or (

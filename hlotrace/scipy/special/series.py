@@ -412,15 +412,17 @@ def _hyp1f1_value(a, b, x):
     first, y = jnp.where(flip, b - a, a), jnp.abs(x)
 
     def step(k, p, q, v, term, total):
-        term = term * (p + (k - 1)) / (q + (k - 1)) * v / k
-        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total + term]
+        p, q = p + (k - 1), q + (k - 1)
+        term = term * p / jnp.where((p == 0) & (q == 0), 1, q) * v / k     # a polynomial ends before the pole
+        total = total + term
+        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total]
     one = jnp.ones_like(y)
     value = repeated(step, (first, b, y), [one, one])[-1]
     return jnp.where(flip, jnp.exp(jnp.where(flip, x, 0)), 1) * value
 
 
 @special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1),
-         lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x))
+         lambda out, a, b, x: jnp.divide(a, b) * hyp1f1(a + 1, b + 1, x))
 def hyp1f1(a, b, x):
     """Kummer's function, the sum of (a)_k / (b)_k x**k / k!  (DLMF 13.2.2).
 

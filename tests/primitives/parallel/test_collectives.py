@@ -320,6 +320,14 @@ def test_no_axes_at_all():
     same(by_shard_map(lambda x: lax.psum(x, ()))(A(4)), A(4))
 
 
+@pytest.mark.parametrize("collective", [lax.psum, lax.pmean, lax.pmax, lax.all_gather])
+def test_cotangents_that_are_the_same_everywhere_cross_the_axis_in_a_compiled_program(collective):
+    """The program of a derivative is inlined as it is where nothing mapped goes in, unless it names the axis."""
+    def slope(x):
+        return jax.vmap(jax.grad(lambda v: (collective(v, "i") ** 2).sum()), in_axes=1, axis_name="i")(x)
+    same(jax.jit(slope)(A(3, 4)), slope(A(3, 4)))
+
+
 def test_vmapped_results_of_reductions_are_unmapped():
     same(jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i")), axis_name="i", out_axes=None)(A(4)),
          (10.0, 4.0))
