@@ -126,16 +126,16 @@ FUNCTIONS = {
         transfer_guard_device_to_device() -> Context
         transfer_guard_device_to_host() -> Context
         transfer_guard_host_to_device() -> Context
-        enable_x64(value: bool) -> Context
-        debug_nans(value: bool) -> Context
-        debug_infs(value: bool) -> Context
-        check_tracer_leaks(value: bool) -> Context
-        log_compiles(value: bool) -> Context
-        explain_cache_misses(value: bool) -> Context
-        default_device(value: Device | str | None) -> Context
-        default_matmul_precision(value: str | None) -> Context
-        numpy_dtype_promotion(value: str | None) -> Context
-        numpy_rank_promotion(value: str | None) -> Context
+        enable_x64(new_val: bool) -> Context
+        debug_nans(new_val: bool) -> Context
+        debug_infs(new_val: bool) -> Context
+        check_tracer_leaks(new_val: bool) -> Context
+        log_compiles(new_val: bool) -> Context
+        explain_cache_misses(new_val: bool) -> Context
+        default_device(new_val: Device | str | None) -> Context
+        default_matmul_precision(new_val: str | None) -> Context
+        numpy_dtype_promotion(new_val: str | None) -> Context
+        numpy_rank_promotion(new_val: str | None) -> Context
         ensure_compile_time_eval() -> Context
     """,
     "hlotrace.debug": """

@@ -66,11 +66,11 @@ class _Again(contextlib.ContextDecorator):
 def option_context(name: str, default: Any, doc: str) -> OptionContext:
     """An OptionContext for option `name`; `default` ... means that a value must be given."""
     if default is ...:
-        def context(value: Any) -> AbstractContextManager[None]:
-            return _Again(name, config._check(name, value))      # checked where it is written
+        def context(new_val: Any) -> AbstractContextManager[None]:
+            return _Again(name, config._check(name, new_val))      # checked where it is written
     else:
-        def context(value: Any = default) -> AbstractContextManager[None]:     # type: ignore[misc]
-            return _Again(name, config._check(name, value))
+        def context(new_val: Any = default) -> AbstractContextManager[None]:     # type: ignore[misc]
+            return _Again(name, config._check(name, new_val))
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
     context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
     return OptionContext(name, context)

@@ -463,6 +463,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
     jitted = JitFunction(fun, static_argnums)
 
     @filtered
+    @wraps(fun)
     def traced_program(*args: Any, **kwargs: Any) -> Any:
         with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
             stage = jitted.trace(*args, **kwargs)

@@ -1,4 +1,5 @@
 """What `inside.py` lists and no other part of hlotrace has: small faces on the house's objects."""
+import asyncio
 import contextlib
 import functools
 import inspect
@@ -32,11 +33,13 @@ from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
 from ..numpy import mapping
 from ..numpy.util import promote_dtypes
+from ..placement.make_arrays import held_tiles
 from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
 from ..runtime.executables.monitors import listeners_of
+from ..sharding.abstract import Sharding
 from ..sharding.mesh import NO_MESH, AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
@@ -192,6 +195,56 @@ class _GlobalState:
 
 
 global_state = _GlobalState()
+
+
+# --- arrays over processes, and on disk
+
+Index = tuple[slice, ...]
+
+
+def get_process_index_and_count(sharding: Sharding, dim: int, ndims: int) -> tuple[int, int]:
+    """(which part of a dimension this process holds, into how many parts processes divide it)."""
+    if sharding.is_fully_addressable:
+        return 0, 1
+    held, total = held_tiles("get_process_index_and_count", sharding, ndims)[dim]
+    parts, rest = divmod(total, len(held))
+    if rest or held[0] % len(held) or held[-1] - held[0] != len(held) - 1:
+        raise ValueError(f"get_process_index_and_count: {sharding} does not divide dimension {dim} among "
+                         "processes into parts of equal size")
+    return held[0] // len(held), parts
+
+
+def local_to_global_shape(sharding: Sharding, local_shape: Shape) -> tuple[int, ...]:
+    """The shape of an array of which each process holds a part of `local_shape`."""
+    return tuple(size * get_process_index_and_count(sharding, dim, len(local_shape))[1]
+                 for dim, size in enumerate(local_shape))
+
+
+class LimitInFlightBytes:
+    """Up to so many bytes are between `wait_for_bytes` and `release_bytes`, within one event loop."""
+
+    def __init__(self, host_memory_bytes_limit: int) -> None:
+        self._limit, self._held, self._changed = host_memory_bytes_limit, 0, asyncio.Condition()
+
+    async def wait_for_bytes(self, requested_bytes: int) -> None:
+        """Wait until there is room for them; for more than the limit, until nothing else is held."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: not self._held or self._held + requested_bytes <= self._limit)
+            self._held += requested_bytes
+
+    async def release_bytes(self, requested_bytes: int) -> None:
+        """They are held no longer."""
+        async with self._changed:
+            assert requested_bytes <= self._held, f"{requested_bytes} bytes released of {self._held}"
+            self._held -= requested_bytes
+            self._changed.notify_all()
+
+
+def get_metadata(array: Any) -> dict[str, Any]:
+    """Zarr's metadata of an array whose shards are its chunks."""
+    return {"compressor": {"id": "zstd"}, "shape": array.shape,
+            "chunks": [max(1, size) for size in array.sharding.shard_shape(array.shape)]}
 
 
 # --- numbers, shapes, lists

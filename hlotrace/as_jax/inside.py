@@ -96,6 +96,7 @@ _NAMES = """
 | `api` | packages | `jacobians` | _jacrev_unravel _jvp _std_basis |
 | `api` | packages | `numpy.util` | _dtype=dtype_of |
 | `array` | packages | `runtime.array_impl` | ArrayImpl |
+| `array` | axlearn | `faces` | Index |
 | `checkify` | packages | `primitives.programs.checks` | JaxException |
 | `checkify` | packages | `faces` | Out |
 | `clusters` | eformer, packages | `faces` | ClusterEnv SlurmCluster |
@@ -114,6 +115,8 @@ _NAMES = """
 | `cudnn.fused_attention_stablehlo` | packages | nothing | _normalize_layout check_compute_capability |
 | `cudnn.fused_attention_stablehlo` | packages | nothing | check_cudnn_version check_is_flash_attention |
 | `cudnn.fused_attention_stablehlo` | packages | nothing | check_layout |
+| `cudnn.fused_attention_stablehlo` | axlearn, maxtext | nothing | MaskType dot_product_attention |
+| `cudnn.fused_attention_stablehlo` | axlearn | nothing | _dot_product_attention_fwd_p_wrapper |
 | `debugging` | packages | `debug` | debug_callback=callback debug_print=print |
 | `dispatch` | Transformer Engine | `faces` | prim_requires_devices_during_lowering=requiring_devices |
 | `dispatch` | Transformer Engine, gpax | `faces` | runtime_tokens xla_primitive_callable |
@@ -133,6 +136,7 @@ _NAMES = """
 | `hijax` | JAX's tests | `as_jax.boxes` | new_box_p |
 | `image.scale` | packages | `image.resampling` | _kernels=KERNELS |
 | `image.scale` | jax2onnx | `image` | _resize |
+| `interpreters.ad` | diffrax, jaxopt | `errors` | CustomVJPException=UnexpectedTracerError |
 | `interpreters.batching` | jaxoplanet | `transforms.vmappable` | is_vmappable |
 | `interpreters.batching` | packages | nothing | make_iota to_elt |
 | `interpreters.partial_eval` | packages | `ad_checkpoint` | Recompute Saveable |
@@ -144,6 +148,8 @@ _NAMES = """
 | `jax.core` | packages | `core.trace` | is_concrete |
 | `jax.core` | packages | `faces` | is_constant_dim trace_ctx |
 | `jax.experimental.array_serialization.serialization` | packages | nothing | TS_CONTEXT |
+| `jax.experimental.array_serialization.serialization` | axlearn | `faces` | _LimitInFlightBytes |
+| `jax.experimental.array_serialization.serialization` | axlearn, t5x | `faces` | _get_metadata |
 | `jax.experimental.colocated_python.func` | packages | nothing | _make_prng_wrapped_fun |
 | `jax.experimental.colocated_python.serialization` | packages | `faces` | _get_cpu_device_map=cpu_devices |
 | `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_device_list _reduce_mesh |
@@ -211,6 +217,7 @@ _NAMES = """
 | `public_test_util` | packages | `faces` | check_close |
 | `sharding_impls` | packages | `extend.sharding` | GSPMDSharding |
 | `sharding_impls` | packages | `faces` | UNSPECIFIED UnspecifiedValue canonicalize_sharding |
+| `sharding_impls` | axlearn | `faces` | get_process_index_and_count local_to_global_shape |
 | `sharding` | packages | `core.errors` | IndivisibleError |
 | `source_info_util` | jaxls, JAX's tests | `faces` | Frame user_frame user_frames |
 | `state.primitives` | packages | `ref` | ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap |

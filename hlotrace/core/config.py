@@ -439,6 +439,8 @@ class Config:
     def read(self, name: str) -> Any:
         return getattr(self, name)
 
+    _read = read        # which JAXONNXRuntime calls
+
     def config_with_absl(self) -> None:
         """Let `absl.app.run(main)` read options from the command line, such as `--jax_platforms=cpu`."""
         from .surface import flags  # absl is imported where a program uses it

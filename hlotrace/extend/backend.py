@@ -17,6 +17,9 @@ def get_backend(platform=None):
     return client(platform) if platform is None or isinstance(platform, str) else platform
 
 
+get_backend.cache_clear = lambda: None      # clients are kept elsewhere, until `clear_backends`
+
+
 def backends():
     """The clients of all platforms that work here, by name, best first."""
     found = {}

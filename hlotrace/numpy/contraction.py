@@ -46,7 +46,7 @@ def _contract(a, b, a_labels, b_labels, out, precision, preferred, conjugate, do
     for labels, x in ((a_labels, a), (b_labels, b)):      # an axis of size 1 gives way to a longer one
         sizes.update((c, n) for c, n in zip(labels, shape_of(x)) if n != 1)
     (a, a_labels), (b, b_labels) = (drop_singletons(x, c, sizes) for x, c in ((a, a_labels), (b, b_labels)))
-    return contract(a, a_labels, b, b_labels, out, precision, preferred, dot)
+    return contract(a, a_labels, b, b_labels, out, precision, preferred or aval_of(a).dtype, dot)
 
 
 def drop_singletons(x, labels, sizes):

@@ -141,7 +141,8 @@ def _einsum(operands, inputs, out, path, precision, preferred, dot=None):
             if dot is not None and natural_labels(x_labels, y_labels, needed) != kept:
                 # a function of the user's may not take both alike: JAX makes these the first and the second
                 x, x_labels, y, y_labels = y, y_labels, x, x_labels
-            chosen.insert(0, (contract(x, x_labels, y, y_labels, kept, precision, preferred, dot), kept))
+            product = contract(x, x_labels, y, y_labels, kept, precision, preferred or aval_of(x).dtype, dot)
+            chosen.insert(0, (product, kept))
         terms += chosen
     (x, labels), = terms
     x = reduce_axes(x, tuple(i for i, c in enumerate(labels) if c not in out))

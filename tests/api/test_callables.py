@@ -140,7 +140,8 @@ def test_the_name_of_what_is_callable(kind):
 
 
 def test_wrappers_take_what_a_function_can_have():
-    for transform in jax.vmap, jax.grad, jax.checkpoint, jax.named_call, jax.jit, jax.custom_jvp:
+    assert jax.make_jaxpr(scaled).__wrapped__ is scaled
+    for transform in jax.vmap, jax.grad, jax.checkpoint, jax.named_call, jax.jit, jax.custom_jvp, jax.pmap:
         wrapped = transform(Numbered())
         assert isinstance(wrapped.__wrapped__, Numbered)
         assert transform(scaled).__name__ == transform(functools.partial(scaled)).__name__ == "scaled"

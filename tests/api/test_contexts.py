@@ -75,7 +75,7 @@ def test_the_value_of_a_context_is_the_option_on_this_thread(name, value):
     context, outside = getattr(jax, name), jax.config.read(f"jax_{name}")
     assert context.value == outside and context.__name__ == name and pickle.loads(
         pickle.dumps(context)) is context
-    with context(value):
+    with context(new_val=value):
         assert context.value == value and str(value) in repr(context)
         with futures.ThreadPoolExecutor(1) as threads:
             assert threads.submit(lambda: context.value).result() == outside

@@ -1,5 +1,7 @@
 """Small faces on the house's objects under the names of JAX's inside: what they do."""
+import asyncio
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,6 +66,46 @@ def test_primitives_and_tables():
     square = faces.xla_primitive_callable(jax.lax.integer_pow_p, y=2)
     faces.xla_primitive_callable.cache_clear()
     assert square(jnp.float32(3)) == 9
+
+
+def test_arrays_over_processes_and_on_disk(monkeypatch):
+    sharding = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
+    assert faces.get_process_index_and_count(sharding, 1, 2) == (0, 1)
+    assert faces.local_to_global_shape(sharding, (4, 8)) == (4, 8)
+    # of four parts of dimension 0 this process holds the third and the fourth
+    elsewhere = SimpleNamespace(is_fully_addressable=False)
+    monkeypatch.setattr(faces, "held_tiles", lambda *_: (((2, 3), 4), ((0,), 1)))
+    assert faces.get_process_index_and_count(elsewhere, 0, 2) == (1, 2)
+    assert faces.local_to_global_shape(elsewhere, (4, 8)) == (8, 8)
+    monkeypatch.setattr(faces, "held_tiles", lambda *_: (((1, 2), 4),))
+    with pytest.raises(ValueError, match="dimension 0 among processes"):
+        faces.get_process_index_and_count(elsewhere, 0, 1)
+    assert faces.get_metadata(jnp.ones((2, 0)))["chunks"] == [2, 1]
+
+
+def test_bytes_in_flight():
+    async def main():
+        limit, order = faces.LimitInFlightBytes(10), []
+
+        async def take(size):
+            await limit.wait_for_bytes(size)
+            order.append(size)
+        await take(7)
+        waiting = [asyncio.create_task(take(size)) for size in (7, 20, 3)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert order == [7, 3]
+        await limit.release_bytes(3)
+        await limit.release_bytes(7)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert order == [7, 3, 7]
+        with pytest.raises(AssertionError, match="8 bytes released of 7"):
+            await limit.release_bytes(8)
+        await limit.release_bytes(7)
+        await asyncio.gather(*waiting)      # more than the limit, alone
+        assert order == [7, 3, 7, 20]
+    asyncio.run(main())
 
 
 def test_devices(monkeypatch):

@@ -8,7 +8,19 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.as_jax import deprecations, faces, jaxpr_util, options as config, pretty_printer as pp
+from hlotrace.as_jax import deprecations, faces, inside, jaxpr_util, options as config, pretty_printer as pp
+
+
+def test_the_error_of_a_custom_rule_that_closes_over_what_is_differentiated():
+    def f(y):
+        @jax.custom_vjp
+        def scaled(x):
+            return x * y
+        scaled.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+        return jax.jit(scaled)(2.)
+    ad = inside.module("jax._src.interpreters.ad")
+    with pytest.raises(ad.CustomVJPException, match="with respect to a value it closes over"):
+        jax.grad(f)(3.)
 
 
 def test_options_are_defined_set_and_checked():

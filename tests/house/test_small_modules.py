@@ -24,7 +24,9 @@ def test_other_small_modules(tmp_path):
     finally:
         compilation_cache.set_cache_dir(before)
     assert compilation_cache.reset_cache() is None
-    assert pjit.pjit(lambda x: x * 2, out_shardings=on("data"))(jnp.arange(8)).tolist() == [*range(0, 16, 2)]
+    double = pjit.pjit(lambda x, n: x * n, on("data"), on("model"), 1)
+    assert double(jnp.arange(8), 2).tolist() == [*range(0, 16, 2)]
+    assert pjit.pjit(fun=jnp.sin, out_shardings=on("data"))(jnp.arange(8.)).sharding == on("data")
 
 
 def test_where_a_function_becomes_a_part_of_its_caller():

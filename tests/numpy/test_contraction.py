@@ -1,10 +1,12 @@
 """The products of hlotrace.numpy, convolve: values, dtypes, derivatives, batching, errors."""
+import functools
 import itertools
 
 import numpy as np
 import pytest
 from bilinear import check_bilinear, ints
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 
 # --- NumPy's products ---------------------------------------------------------------------------------------
@@ -53,6 +55,19 @@ def test_keywords_of_the_products():
     assert jnp.matmul(ints(2, 2, dtype=np.int8), ints(2, 2).astype(jnp.bfloat16)).dtype == jnp.bfloat16
     assert jnp.dot(a, b[:, 0].astype(jnp.bfloat16), preferred_element_type=jnp.float32).dtype == np.float32
     assert jnp.dot(2, 3).weak_type and not jnp.dot(2, jnp.ones(3)).weak_type
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name, a, b", [
+    *[p for p in PRODUCTS if p[1] and p[0] in ("matmul", "vdot", "vecdot", "matvec", "vecmat", "inner", "tensordot")],
+    ("dot", (2, 3), (3,)), ("einsum", "ij,kj", (2, 3))])
+def test_equations_name_the_dtype_of_a_product_and_so_do_its_derivatives(name, a, b):
+    """Libraries that compare equations (KFAC-JAX) find in them what JAX writes there."""
+    function, a = (functools.partial(jnp.einsum, a), b) if name == "einsum" else (getattr(jnp, name), a)
+    x, y = jax.ShapeDtypeStruct(a, np.float16), jax.ShapeDtypeStruct(b, np.float32)
+    for f in (function, jax.grad(lambda x, y: function(x, y).sum(), 1)):
+        text = str(jax.make_jaxpr(f)(x, y))
+        assert text.count("dot_general[") == text.count("preferred_element_type=float32") > 0, text
 
 
 def test_product_gradients_through_broadcasting():

@@ -80,6 +80,7 @@ class _PmapFunction(JitFunction):
         def run(*args: Any, **kwargs: Any) -> Any:
             return self._run(args, kwargs)
         super().__init__(run, statics, donate_argnums=donated)
+        self.__wrapped__ = fun
 
     def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  fast_key: tuple[Any, ...] | None) -> Any:

@@ -300,7 +300,7 @@ def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type
         # compilers copied it for the product, or transposed it: the other two are less
         pair, precision = pair[::-1], swapped(precision)
         order = natural_labels(pair[0][1], pair[1][1], to)
-    found = contract(*pair[0], *pair[1], order, precision, dot=dot)
+    found = contract(*pair[0], *pair[1], order, precision, preferred_element_type, dot)
     found = convert(transpose(found, tuple(map(order.index, to))), unknown.dtype)
     return [found, None] if unknown is x else [None, found]
 

@@ -42,6 +42,7 @@ def test_what_is_said_of_kernels():
     assert tpu.CompilerParams(dimension_semantics=["parallel", tpu.ARBITRARY]).dimension_semantics == (
         "parallel", tpu.ARBITRARY)
     assert triton.CompilerParams(num_warps=4).num_stages is None and pl.ANY((2,), "int8").dtype == jnp.int8
+    assert BlockSizes.get_default()[:8] == (128,) * 8
     assert BlockSizes(1, 2).q_layout == 1 and SegmentIds(1, 2).kv == 2 and isinstance(pl.ds(0, 2), pl.Slice)
 
 

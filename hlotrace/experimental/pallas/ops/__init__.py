@@ -1,6 +1,9 @@
 """JAX's `pallas.ops`: kernels to be used.  Masks and sizes are here; kernels raise when they are called."""
 import enum
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ....core.surface.public import export_names
 from .. import masks
@@ -34,6 +37,11 @@ class BlockSizes(NamedTuple):
     k_layout: QKVLayout = QKVLayout.HEAD_DIM_MINOR
     v_layout: QKVLayout = QKVLayout.HEAD_DIM_MINOR
 
+    @classmethod
+    def get_default(cls):
+        """Blocks of 128."""
+        return cls(*[128] * 8)
+
 
 _MAKERS = """
     make_masked_mha_reference make_masked_mqa_reference make_splash_mha make_splash_mha_single_device
@@ -53,7 +61,8 @@ _MODULES = {
     "tpu.all_gather": "all_gather get_neighbor",
     "tpu.example_kernel": "double",
     "tpu.flash_attention": """
-        BlockSizes below_or_on_diag flash_attention mha_reference mha_reference_bwd
+        BlockSizes _flash_attention_dkv_kernel _flash_attention_dq_kernel _flash_attention_kernel
+        _verify_block below_or_on_diag flash_attention mha_reference mha_reference_bwd
         mha_reference_no_custom_vjp""",
     "tpu.matmul": "matmul",
     "tpu.megablox": "",
@@ -77,16 +86,21 @@ _MODULES = {
     "tpu.random.threefry": "plthreefry_random_bits threefry_2x32_count",
     "tpu.splash_attention": _MAKERS,
     "tpu.splash_attention.splash_attention_kernel": """
-        SplashAttentionKernel attention_reference attention_reference_custom flash_attention_kernel
-        get_kernel_name make_attention_reference""" + _MAKERS,
+        SplashAttentionKernel _apply_mask_and_soft_cap _div _next_nonzero attention_reference
+        attention_reference_custom flash_attention_kernel from_head_minor get_kernel_name
+        make_attention_reference""" + _MAKERS,
     "tpu.splash_attention.splash_attention_mask": "",
-    "tpu.splash_attention.splash_attention_mask_info": "MaskInfo process_mask process_mask_dkv",
+    "tpu.splash_attention.splash_attention_mask_info": """
+        MaskInfo process_dynamic_mask process_dynamic_mask_dkv process_mask process_mask_dkv""",
 }
 _MASKS = {name: getattr(masks, name) for name in masks.__all__}
 _SIZES = {"BlockSizes": BlockSizes, "QKVLayout": QKVLayout, "SegmentIds": SegmentIds}
-_CLASSES = {"tpu.flash_attention": {"SegmentIds": SegmentIds},
+_CLASSES = {"tpu.flash_attention": {
+                "SegmentIds": SegmentIds, "DEFAULT_MASK_VALUE": -0.7 * float(np.finfo(np.float32).max),
+                "MIN_BLOCK_SIZE": 128, "NUM_LANES": 128, "NUM_SUBLANES": 8},
             "tpu.splash_attention": {**_MASKS, **_SIZES},
-            "tpu.splash_attention.splash_attention_kernel": _SIZES,
+            "tpu.splash_attention.splash_attention_kernel": {
+                **_SIZES, "MaskFunctionType": Callable, "SplashCustomReturnType": Any},
             "tpu.splash_attention.splash_attention_mask": {
                 **_MASKS, "_ComputableMask": masks._ComputableMask}}
 for _name, _functions in _MODULES.items():
