@@ -81,6 +81,8 @@ def i0(x):
 
 
 def _unscaled(scaled, x):
+    if dtype_of(x) in e.HALVES:
+        return convert(_unscaled(scaled, convert(x, dtypes.float32)), dtype_of(x))
     root = e.exp(mul(e.maximum(x, neg(x)), 0.5))     # max, unlike abs, has slope 0 at 0
     return mul(mul(scaled.bind(x), root), root)      # the result is finite where its square is not yet
 
