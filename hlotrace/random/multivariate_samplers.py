@@ -69,9 +69,10 @@ _ROOTS = {"cholesky": linalg.cholesky, "eigh": _by_eigh, "svd": _by_svd}
 
 @composite(static=("shape", "dtype", "method"))
 def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
-    root, x = _ROOTS[method](cov.astype(dtype)), normal_values(key, shape=(*shape, mean.shape[-1]),
-                                                               dtype=dtype)
-    return mean.astype(dtype) + jnp.einsum("...ij,...j->...i", root, x)
+    wide = jnp.promote_types(dtype, "float32")      # no matrix of half precision is factored
+    x = normal_values(key, shape=(*shape, mean.shape[-1]), dtype=dtype).astype(wide)
+    out = mean.astype(wide) + jnp.einsum("...ij,...j->...i", _ROOTS[method](cov.astype(wide)), x)
+    return out.astype(dtype)
 
 
 def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):

@@ -30,6 +30,8 @@ def test_roots_of_a_covariance():
     @hlotrace.jit
     def draw(key):
         return [random.multivariate_normal(key, MEAN, COV, (4000,), method=root) for root in ("cholesky", "eigh", "svd")]
-    for draws in draw(KEY):
+    half = random.multivariate_normal(KEY, MEAN, COV, (4000,), "bfloat16")       # the root is of float32
+    assert half.dtype == "bfloat16"
+    for draws in (*draw(KEY), half.astype("float32")):
         np.testing.assert_allclose(np.cov(draws.T), COV, atol=0.15)
         np.testing.assert_allclose(np.mean(draws, 0), MEAN, atol=0.1)

@@ -81,6 +81,8 @@ def i0(x):
 
 
 def _unscaled(scaled, x):
+    if dtype_of(x) in e.HALVES:
+        return convert(_unscaled(scaled, convert(x, dtypes.float32)), dtype_of(x))
     root = e.exp(mul(e.maximum(x, neg(x)), 0.5))     # max, unlike abs, has slope 0 at 0
     return mul(mul(scaled.bind(x), root), root)      # the result is finite where its square is not yet
 
@@ -279,10 +281,14 @@ def _log_of_sum(name, doc, exp, unit, weak):
         difference = mul(sub(x, other), unit)
         both = e.and_p.bind(eq(x, other), ne(difference, difference))
         return mul(t, select(both, 1, e.logistic_p.bind(difference)))
+    def of_complex(x1, x2):         # the principal value
+        out, period = function(x1, x2), 2 * np.pi / unit
+        turns = e.round_p.bind(div(e.imag_p.bind(out), period), rounding_method=1)
+        return e.complex_p.bind(e.real(out), sub(e.imag_p.bind(out), mul(turns, period)))
     function.__name__ = name
     of_reals = custom_jvp(function)
     of_reals.defjvps(share, lambda t, out, x1, x2: share(t, out, x2, x1))
-    return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, f=of_reals, c=function)
+    return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, f=of_reals, c=of_complex)
 
 
 logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: adds logarithms of probabilities.

@@ -240,7 +240,7 @@ clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu", lower=_clz_low
 
 
 def _mended(mend):
-    """The lowering of a function of a + bi that is not exact in XLA where a part is 0, infinite or NaN.
+    """The lowering of a function of a + bi that is not exact in XLA where a part is near 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """
@@ -261,12 +261,22 @@ def _loses(part, b):               # is `part` true, and infinity or NaN the oth
     return and_p.bind(part, not_p.bind(is_finite_p.bind(b)))
 
 
-def _as_exp(function):             # exp or expm1: the size decides where it is infinite
-    def mend(a, b, out):
-        lost = _loses(_infinite(a), b)
-        return complex_p.bind(select(lost, function(a), real(out)),
-                              select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
-    return _mended(mend)
+def _near(a):                      # 0, where XLA takes sinh(a) as half of exp(a) - exp(-a): the digits cancel
+    return lt(abs_p.bind(a), 1)
+
+
+def _exp_of_infinite(a, b, out, function=None):       # exp or expm1: the size decides where it is infinite
+    lost = _loses(_infinite(a), b)
+    return complex_p.bind(select(lost, (function or exp)(a), real(out)),
+                          select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
+
+
+def _mended_expm1(a, b, out):      # XLA takes exp(a) as expm1(a) + 1, and cos(b) - 1 as that
+    half = sin(mul(b, 0.5))
+    part = sub(mul(expm1_p.bind(a), cos(b)), mul(square(half), 2))
+    out = complex_p.bind(select(_near(a), part, real(out)),
+                         select(lt(a, 0), mul(exp(a), sin(b)), imag_p.bind(out)))
+    return _exp_of_infinite(a, b, out, expm1_p.bind)
 
 
 def _log_of_infinite(a, b, out):
@@ -282,14 +292,15 @@ def _tanh_on_axis(a, b, out):
     return complex_p.bind(select(_loses(eq(a, 0), b), a, real(out)), imag_p.bind(out))
 
 
-def _sinh_of_infinite(a, b, out):
-    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, real(out)),
-                          imag_p.bind(out))
+def _mended_sinh(a, b, out):       # sinh(a) cos(b) + i cosh(a) sin(b)
+    part = select(_near(a), mul(sinh_p.bind(a), cos(b)), real(out))
+    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, part), imag_p.bind(out))
 
 
-def _cosh_of_infinite(a, b, out):
+def _mended_cosh(a, b, out):       # cosh(a) cos(b) + i sinh(a) sin(b)
+    part = select(_near(a), mul(sinh_p.bind(a), sin(b)), imag_p.bind(out))
     return complex_p.bind(select(_loses(_infinite(a), b), np.inf, real(out)),
-                          select(_loses(eq(a, 0), b), 0, imag_p.bind(out)))
+                          select(_loses(eq(a, 0), b), 0, part))
 
 
 def _acos_of_nan(a, b, out):
@@ -316,12 +327,12 @@ def _atanh_of_nan(a, b, out):
 
 
 exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
-                    lower=_as_exp(lambda a: exp(a)))
+                    lower=_mended(_exp_of_infinite))
 exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
                      lower=in_single(lambda ctx, eqn, x: ctx.lower_fun(
                          lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x)))
 expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
-                      lower=in_single(_as_exp(lambda a: expm1_p.bind(a)), dtypes.float16))
+                      lower=in_single(_mended(_mended_expm1), dtypes.float16))
 log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
 log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
                       lower=_mended(_log_of_infinite))
@@ -332,15 +343,28 @@ sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
 
 
-def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
-    return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
+def _mended_sin(a, b, out):        # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
+    return complex_p.bind(select(eq(a, 0), a, real(out)),
+                          select(_near(b), mul(sinh_p.bind(b), cos(a)), imag_p.bind(out)))
 
 
 # cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
-def _cos_on_axes(a, b, out):
-    sign = select(ne(b, b), -1, minimum(maximum(b, -1), 1))
-    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), eq(b, 0)), neg(mul(sin(a), sign)),
+def _mended_cos(a, b, out):
+    size = select(_near(b), sinh_p.bind(b), select(ne(b, b), -1, minimum(maximum(b, -1), 1)))
+    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), _near(b)), neg(mul(sin(a), size)),
                                             imag_p.bind(out)))
+
+
+def _square_lower(ctx, eqn, x):
+    """Of a + bi as (a - b) (a + b) + 2 a b i, which neither cancels nor overflows where a*a - b*b does."""
+    aval = eqn.outvars[0].aval
+    if not dtypes.is_complex(aval.dtype):
+        return ctx.emit(f"stablehlo.multiply {x}, {x} : {aval.mlir}")
+
+    def of_parts(z):
+        a, b = real(z), imag_p.bind(z)
+        return complex_p.bind(mul(sub(a, b), add(a, b)), mul(mul(a, b), 2))
+    return ctx.lower_fun(of_parts, eqn, x)
 
 
 def _abs_of_infinite(a, b, out):   # also where the other part is NaN
@@ -348,18 +372,18 @@ def _abs_of_infinite(a, b, out):   # also where the other part is NaN
 
 
 sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)),
-                    lower=_mended(_sin_on_axes))
+                    lower=_mended(_mended_sin))
 cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))),
-                    lower=_mended(_cos_on_axes))
+                    lower=_mended(_mended_cos))
 tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
 asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
 acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))),
                      lower=_mended(_acos_of_nan))
 atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
 sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)),
-                     lower=_mended(_sinh_of_infinite))
+                     lower=_mended(_mended_sinh))
 cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)),
-                     lower=_mended(_cosh_of_infinite))
+                     lower=_mended(_mended_cosh))
 tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))),
                      lower=_mended(_tanh_on_axis))
 asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
@@ -368,8 +392,7 @@ acosh_p = elementwise("acosh", "chlo.acosh", "fc", _acosh_dx, lower=_mended(_aco
 atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(div(g, add(x, 1)), sub(1, x)),
                       lower=_mended(_atanh_of_nan))
 square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
-                       lower=lambda ctx, eqn, x: ctx.emit(
-                           f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
+                       lower=_square_lower)
 
 
 def rsqrt(x):

@@ -407,18 +407,39 @@ def bessel_jn(z, *, v, n_iter=50):
 
 # --- confluent hypergeometric ---------------------------------------------------------------------
 
-def _hyp1f1_value(a, b, x):
-    flip = x < 0        # DLMF 13.2.39
-    first, y = jnp.where(flip, b - a, a), jnp.abs(x)
+def _gammas(above, below):
+    """Product of gamma functions over that of others, 0 where one of those is at a pole."""
+    sign = functools.reduce(lambda x, y: x * y, [jnp.where((v == 0) | jnp.isnan(s), 0, s) for v, s in [
+        (v, gammasgn(v)) for v in (*above, *below)]])
+    return sign * jnp.exp(sum(map(lax.lgamma, above)) -
+                          sum(jnp.where(jnp.isinf(v), 0, v) for v in map(lax.lgamma, below)))
 
-    def step(k, p, q, v, term, total):
-        p, q = p + (k - 1), q + (k - 1)
-        term = term * p / jnp.where((p == 0) & (q == 0), 1, q) * v / k     # a polynomial ends before the pole
-        total = total + term
-        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total]
-    one = jnp.ones_like(y)
-    value = repeated(step, (first, b, y), [one, one])[-1]
-    return jnp.where(flip, jnp.exp(jnp.where(flip, x, 0)), 1) * value
+
+def _ends(a):
+    """Does a sum of (a)_k end?"""
+    return (a <= 0) & (a == jnp.floor(a))
+
+
+def _hyp1f1_value(a, b, x):
+    flip = (x < 0) & ~_ends(a)        # DLMF 13.2.39
+    p, y = jnp.where(flip, b - a, a), jnp.where(flip, -x, x)
+    # DLMF 13.7.2, where its terms, of ratios below r + k / y, become less than the last digit
+    above, below = jnp.abs(b - p), jnp.abs(1 - p)
+    r = jnp.minimum((above * below + above + below) / jnp.where(y > 1, y, 1), 1)
+    far = (y * (1 - r + xlogy(r, r)) > -math.log(jnp.finfo(y.dtype).eps)) & ~_ends(p)
+
+    def step(k, p, q, v, far, term, total):
+        above, below = p + (k - 1), q + (k - 1)
+        ended = (above == 0) & (below == 0)     # a polynomial ends before the pole
+        term = term * jnp.where(far, above * below, above / jnp.where(ended, 1, below)) * v / k
+        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total + term]
+    half = jnp.exp(jnp.where(flip & ~far, -y / 2, 0))       # twice: its square is out of range
+    half = jnp.where((half == 0) & ~_ends(p), jnp.nan, half)
+    large = jnp.where(far, y, 1)
+    operands = jnp.where(far, b - p, p), jnp.where(far, 1 - p, b), jnp.where(far, 1 / large, y), far
+    value = repeated(step, operands, [half, half])[-1] * half
+    scale = jnp.exp(jnp.where(flip, 0, large) + (p - b) * jnp.log(large)) * _gammas((b,), (p,))
+    return jnp.where(far, scale, 1) * value
 
 
 @special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1),
@@ -444,32 +465,29 @@ def _hyp2f1_series(a, b, c, x):
     return repeated(step, (a, b, c, x), [one, one])[-1]
 
 
-def _gammas(above, below):
-    """Product of gamma functions over that of others, 0 where one of those is at a pole."""
-    sign = functools.reduce(lambda x, y: x * y, [jnp.where(jnp.isnan(s), 0, s)
-                                                 for s in map(gammasgn, (*above, *below))])
-    return sign * jnp.exp(sum(map(lax.lgamma, above)) -
-                          sum(jnp.where(jnp.isinf(v), 0, v) for v in map(lax.lgamma, below)))
-
-
 def _hyp2f1_value(a, b, c, x):
-    ends = ((a <= 0) & (a == jnp.floor(a))) | ((b <= 0) & (b == jnp.floor(b)))
+    ends = _ends(a) | _ends(b)
     flip = (x < 0) & ~ends           # DLMF 15.8.1
     z = jnp.where(flip, x / jnp.where(flip, x - 1, 1), x)
     q = jnp.where(flip, c - b, b)
     gap = c - a - q
     one, beyond = (z == 1) & ~ends, (z > 1) & ~ends
-    near = (z > 0.9) & (z < 1) & ~ends & (gap != jnp.floor(gap))     # DLMF 15.8.4
+    near = (z > 0.9) & (z < 1) & ~ends
+    # DLMF 15.8.1, its last
+    other = near & (gap < 0) & (gap == jnp.floor(gap)) | (z < 1) & ~ends & ((c == a) | (c == q))
+    near = near & (gap != jnp.floor(gap)) & ~other     # DLMF 15.8.4
     s = jnp.where(near, gap, 0.5)
-    first = _hyp2f1_series(a, q, jnp.where(near, 1 - s, c),
+    first = _hyp2f1_series(jnp.where(other, c - a, a), jnp.where(other, c - q, q), jnp.where(near, 1 - s, c),
                            jnp.where(near, 1 - z, jnp.where(one | beyond, 0, z)))
     second = _hyp2f1_series(jnp.where(near, c - a, 1), jnp.where(near, c - q, 1), 1 + s,
                             jnp.where(near, 1 - z, 0))
     rest = jnp.where(near, 1 - z, 0.5)
     turned = _gammas((c, s), (c - a, c - q)) * first + rest ** s * _gammas((c, -s), (a, q)) * second
-    # DLMF 15.4.20
-    full = jnp.where(gap > 0, _gammas((c, jnp.where(gap > 0, gap, 1)), (c - a, c - q)), jnp.inf)
+    # DLMF 15.4.20, 15.4.21, 15.4.23
+    full = jnp.where(gap > 0, _gammas((c, jnp.where(gap > 0, gap, 1)), (c - a, c - q)),
+                     jnp.copysign(jnp.inf, _gammas((c,), (a, q))))
     value = jnp.where(near, turned, jnp.where(one, full, jnp.where(beyond, jnp.inf, first)))
+    value = value * (1 - jnp.where(other, z, 0)) ** jnp.where(other, gap, 0)
     value = value * jnp.where(flip, (1 - jnp.where(flip, x, 0)) ** -a, 1)
     return jnp.where(jnp.isnan(a + b + c + x), jnp.nan, value)
 
@@ -480,8 +498,8 @@ def hyp2f1(a, b, c, x):
     """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and its continuation to x < -1  (DLMF
     15.2.1).
 
-    Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is whole, digits are lost for
-    x close to 1, or far below -100 (there where b - a is).
+    Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is 0, 1, ..., digits are lost
+    for x close to 1, or far below -100 (there where b - a is).
 
     >>> round(float(jax.scipy.special.hyp2f1(1., 2., 3., 0.5)), 4)
     1.5452

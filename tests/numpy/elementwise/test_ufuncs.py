@@ -7,6 +7,7 @@ from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, two_arrays
 
 import hlotrace.numpy as jnp
 from hlotrace.api.autodiff import grad
+from hlotrace.api.contexts import enable_x64
 from hlotrace.api.jit import jit
 
 INEXACT = ["exp", "exp2", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh",
@@ -169,3 +170,22 @@ def test_special_values_of_the_array_api_standard():
         np.testing.assert_array_equal(np.signbit(out)[~np.isnan(expected)], np.signbit(expected)[~np.isnan(expected)])
     assert str(jnp.sign(jnp.array(complex(-0.0, -0.0)))) == "0j"
     assert grad(lambda x: jnp.remainder(x, 2.0))(-4.0) == 1 and grad(jnp.remainder, 1)(5.0, 2.5) == -2
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_functions_near_the_axes(dtype):
+    """Of numbers of all sizes, against NumPy's long double: errors in units of the last place of each part."""
+    rng, n, info = np.random.default_rng(0), 4000, np.finfo(dtype)
+    parts = rng.normal(size=(2, n)) * 10 ** rng.uniform(-12, 1.2, (2, n))
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    a, b = z.real.astype(np.longdouble), z.imag.astype(np.longdouble)
+    wanted = {name: getattr(np, name)(a + 1j * b) for name in ("sin", "cos", "sinh", "cosh", "exp", "square")}
+    expm1 = np.expm1(a) * np.cos(b) - 2 * np.sin(b / 2) ** 2, wanted["exp"].imag
+    with enable_x64(dtype == "complex128"):
+        found, (real, imag) = jit(lambda z: ({name: getattr(jnp, name)(z) for name in wanted},
+                                             (jnp.expm1(z).real, jnp.expm1(z).imag)))(z)
+    for name, want in wanted.items():
+        for g, w in (found[name].real, want.real), (found[name].imag, want.imag):
+            np.testing.assert_allclose(g, w, rtol=16 * info.eps, atol=info.tiny, err_msg=name)
+    np.testing.assert_allclose(imag, expm1[1], rtol=16 * info.eps, atol=info.tiny)
+    np.testing.assert_allclose(real, expm1[0], rtol=1e4 * info.eps)

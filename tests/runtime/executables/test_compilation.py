@@ -136,6 +136,8 @@ SOONER = {  # which are compiled without fusion emitters, by what compiles them 
     "over devices": (lambda x: jnp.tanh(x * 2) + x.sum(), OVER_DEVICES, True),
     "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),
     "float16": (lambda x: x * 2, X.astype(jnp.float16), False),
+    "float8": (lambda x: x.astype(jnp.float8_e4m3fn).astype(jnp.float32), X, False),
+    "float4": (lambda x: x.astype(jnp.float4_e2m1fn).astype(jnp.float32), X, False),
 }
 
 

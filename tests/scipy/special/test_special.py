@@ -32,12 +32,16 @@ VALUES = [
     ("xlog1py", (POSITIVE, OTHER), 1e-13), ("kl_div", (POSITIVE, OTHER), 1e-7), ("boxcox", (POSITIVE, WIDE[:N]), 1e-13),
     ("boxcox1p", (POSITIVE, WIDE[:N]), 1e-13), ("owens_t", (WIDE[:N], SIGNED), 1e-11), ("expn", (ORDER, POSITIVE), 1e-13),
     ("polygamma", (ORDER % 6, POSITIVE), 1e-12), ("hyp1f1", (PART[:N] * 3, OTHER + 1, WIDE[:N] * 4), 1e-9),
+    ("hyp1f1", (np.array([0.5, 1.5, -10.5, -2, 0, 5, 2, -1]), np.array([1.5, 0.5, 1.5, 3, 1, 2, 30, -0.5]), np.array(
+        [-1e3, -1e6, -1e4, -1e3, -800, 300, 1e3, -2e3])), 1e-12),
     ("wofz", (WIDE[:N] + 1j * SIGNED / 4,), 1e-12), ("loggamma", (WIDE[:N] + 1j * SIGNED,), 1e-11),
     ("loggamma", (np.append(POSITIVE, [0, -1.5]),), 1e-12), ("gamma", (WIDE[:N] + 1j * SIGNED,), 1e-11),
     ("erfcx", (WIDE[:N] / 4 + 1j * SIGNED / 4,), 1e-11),
     ("hyp2f1", (SIGNED / 4, WIDE[:N] / 2, OTHER / 20 + 0.1, np.append(RNG.uniform(-20, 1, N - 2), [1.5, -1e-3])), 1e-9),
     ("hyp2f1", (np.array([1, 1, -2, 0.5]), np.array([2, 2, 3, 1.5]), np.array([3, 4, 1.5, 2.5]),
                 np.array([-5, 1, 7, 1])), 1e-11),
+    ("hyp2f1", (np.array([0.5, 1, -0.5, 2, 1, -0.5, 0.5]), np.array([1, 1.5, 0.5, -0.5, 1, -0.5, 5]), np.array(
+        [1, 1.5, 0.5, 2, -0.5, -0.5, -0.5]), np.array([0.95, -10, 0.99, 0.95, 1, 1, 0.999])), 1e-11),
     ("sph_harm_y", (ORDER, ORDER[::-1] - 12, RNG.uniform(0, 3, N), SIGNED), 1e-11),
     ("sph_harm_y", (ORDER, ORDER[::-1] - 12, RNG.uniform(-9, 9, N), SIGNED * 4), 1e-11),
     ("comb", (ORDER + 0.0, ORDER[::-1] * 0.5), 1e-11)]
