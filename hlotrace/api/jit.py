@@ -11,12 +11,13 @@ import enum
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.caches import types
 from ..core.config import config, named_axes, state
@@ -425,6 +426,10 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
             place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
         except RuntimeError as error:
             fun = fun if fun is NOT_GIVEN else _without_platform(fun, error)
+        if fun is not NOT_GIVEN:
+            warnings.warn("backend and device argument on jit is deprecated: put the arguments where it is "
+                          "to run, with jax.device_put(x, device)", DeprecationWarning,
+                          stacklevel=source_info.user_stacklevel())
     if isinstance(inline, Inline):
         inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
     elif type(inline) is not bool:

@@ -565,6 +565,7 @@ def test_device_is_for_programs_without_arguments_and_with_static_ones():
     assert jax.jit(lambda x: x + 1, device=third).lower(A).compile()(A).devices() == {third}
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 @pytest.mark.skipif(ON_JAX, reason="hlotrace's words")
 @pytest.mark.parametrize("how, error, words", [
     (lambda: dict(device=devices()[1], backend="cpu"), ValueError,
@@ -579,6 +580,7 @@ def test_a_wrong_device_is_refused(how, error, words):
         jax.jit(lambda x: x, **how())(1.0)
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 @pytest.mark.parametrize(
     "how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
 def test_constants_give_way_to_arguments_and_shardings(how):
