@@ -384,7 +384,8 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
         inline: while tracing, write the function's equations into the caller instead of a call; or an
             `Inline`, of which JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
         in_shardings: the shardings of the arguments: a Sharding, a PartitionSpec of the current mesh, None
-            where the arguments decide; or a pytree of them that is a prefix of the positional arguments.
+            where the arguments decide; or a pytree of them that is a prefix of the positional arguments.  An
+            argument that other devices hold, divided in the same way, is brought there.
         out_shardings: the same for the result; None where the compiler decides.
         compiler_options: dict of XLA option names to values.
     Returns:

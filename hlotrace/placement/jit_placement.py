@@ -42,8 +42,14 @@ def _taker(jaxpr: Jaxpr, number: int) -> str:
     return ""
 
 
-def _on_one_device(x: Any) -> bool:
-    return type(x) is ArrayImpl and x._committed and len(x.sharding._devices) == 1
+def _committed(x: Any) -> bool:
+    return type(x) is ArrayImpl and x._committed
+
+
+def _only_devices_differ(x: ArrayImpl, sharding: Any) -> bool:
+    held = x.sharding
+    return held._devices != sharding._devices and held._kind == sharding._kind and (
+        held.is_fully_replicated and sharding.is_fully_replicated or held.divides_alike(sharding, x.ndim))
 
 
 def _over_devices(shardings: list[Any]) -> list[Any]:
@@ -178,14 +184,14 @@ class Placement:
                                             (given, given if alone else None), laid_out=True))
 
     def moved(self, leaves: Sequence[Any], in_tree: Any) -> Sequence[Any]:
-        """The leaves of the arguments; those that are committed to one device are moved where in_shardings
-        wants them whole, and all to `place`."""
+        """The leaves of the arguments; those that in_shardings divides as they are, or has whole as they are,
+        are moved where they are on other devices, and all to `place`."""
         if self.place is not None:
             return [transfer.move(own(x), self.place) for x in leaves]
-        if self.ins is None or not any(map(_on_one_device, leaves)):
+        if self.ins is None or not any(map(_committed, leaves)):
             return leaves
-        return [transfer.move(x, s) if s and s.is_fully_replicated and _on_one_device(x)
-                and x.sharding._devices != s._devices else x for x, s in zip(leaves, self.inputs(in_tree))]
+        return [transfer.move(x, s) if s and _committed(x) and _only_devices_differ(x, s) else x
+                for x, s in zip(leaves, self.inputs(in_tree))]
 
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""

@@ -149,6 +149,21 @@ def test_in_shardings_on_one_device():
     assert y.devices() == {devices()[3]}
 
 
+@pytest.mark.parametrize(("held", "wanted"), [
+    (on("x", mesh=low), NamedSharding(Mesh(devices()[4:], "y"), P("y"))), (on("x", mesh=low), on("x", mesh=low)),
+    (on("data"), NamedSharding(Mesh(grid().devices[::-1], grid().axis_names), P("data"))), (on(mesh=low), on()),
+    (on(), one(3)), (one(1), on(mesh=low))])
+def test_in_shardings_bring_what_they_divide_alike_from_other_devices(held, wanted):
+    f, x = jax.jit(double, in_shardings=wanted), jax.device_put(A, held)
+    for place in held, wanted, held:
+        y = f(jax.device_put(A, place))
+        whole(y, 2 * A)
+        assert y.sharding.is_equivalent_to(wanted, 2)
+    g = jax.jit(double, in_shardings=wanted, donate_argnums=0)
+    whole(g(x), 2 * A)
+    assert held == wanted or not x.is_deleted()     # the copy was given away
+
+
 def test_in_shardings_win_over_the_default_device():
     with jax.default_device(devices()[3]):
         assert lies(jax.jit(double, in_shardings=on("data"))(A), "data")
