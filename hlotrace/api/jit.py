@@ -210,7 +210,8 @@ class JitFunction(FastPath):
             self._placement.refuse_closure()
             return self._known.calls.keep(given.key, StatefulCall(traced))
         where, requested = self.device_assignment(traced, given.leaves)
-        if getattr(where, "without_devices", False) and not maps_devices(traced.closed):
+        if getattr(where, "without_devices", False) and not maps_devices(traced.closed) and not (
+                any(where.ins) or any(where.outs or ())):
             # a constraint over an AbstractMesh: no devices are given
             where = evaluate.client.default_device()
 

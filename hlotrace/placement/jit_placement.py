@@ -17,6 +17,7 @@ from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding
+from ..sharding.partition import over_devices
 
 if TYPE_CHECKING:
     from ..api.flat import TracedProgram
@@ -50,15 +51,6 @@ def _only_devices_differ(x: ArrayImpl, sharding: Any) -> bool:
     held = x.sharding
     return held._devices != sharding._devices and held._kind == sharding._kind and (
         held.is_fully_replicated and sharding.is_fully_replicated or held.divides_alike(sharding, x.ndim))
-
-
-def _over_devices(shardings: list[Any]) -> list[Any]:
-    """Shardings over the abstract mesh of the one that `set_mesh` said are over that."""
-    mesh = state.mesh_to_run_on
-    if mesh is None:
-        return shardings
-    return [s.update(mesh=mesh) if mesh.same_axes(getattr(s, "mesh", None)) and not hasattr(s.mesh, "devices")
-            else s for s in shardings]
 
 
 class Placement:
@@ -151,8 +143,8 @@ class Placement:
                 if s and s._layout is not None and (held is None or held._layout is None):
                     requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
-            outs = _over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,
-                                                self.outs, laid_out=True))
+            outs = over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,
+                                               self.outs, laid_out=True), state.mesh_to_run_on)
             outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s:
@@ -180,8 +172,9 @@ class Placement:
             raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
                              f"({', '.join(keywords)}) are placed; pass them by position")
         given = tuple(self.ins) if type(self.ins) is list else self.ins
-        return _over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
-                                            (given, given if alone else None), laid_out=True))
+        return over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
+                                           (given, given if alone else None), laid_out=True),
+                            state.mesh_to_run_on)
 
     def moved(self, leaves: Sequence[Any], in_tree: Any) -> Sequence[Any]:
         """The leaves of the arguments; those that in_shardings divides as they are, or has whole as they are,

@@ -164,6 +164,17 @@ def test_in_shardings_bring_what_they_divide_alike_from_other_devices(held, want
     assert held == wanted or not x.is_deleted()     # the copy was given away
 
 
+def test_out_shardings_over_an_abstract_mesh_are_over_the_mesh_of_the_arguments():
+    wanted = NamedSharding(grid().abstract_mesh, P("model"))
+    f = jax.jit(lambda x: (double(x), x), out_shardings=(wanted, None))
+    for results in f(put(A, "data")), f.lower(put(A, "data")).compile()(put(A, "data")):
+        whole(results[0], 2 * A)
+        assert lies(results[0], "model") and lies(results[1], "data")
+    for how in dict(out_shardings=wanted), dict(in_shardings=wanted):
+        with pytest.raises(ValueError, match="over an AbstractMesh, which has no devices"):
+            jax.jit(double, **how)(A)
+
+
 def test_in_shardings_win_over_the_default_device():
     with jax.default_device(devices()[3]):
         assert lies(jax.jit(double, in_shardings=on("data"))(A), "data")
