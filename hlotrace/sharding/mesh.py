@@ -405,17 +405,14 @@ use_mesh = set_mesh      # a name that it had in JAX
 
 
 class using:
-    """As a context manager: `mesh` is this thread's current mesh; it does not say where programs run.
+    """As a context manager: `mesh` is this thread's current mesh; it does not say where programs run."""
 
-    With `in_use` False it gives bare PartitionSpecs a meaning, and does no more.
-    """
-
-    def __init__(self, mesh: Mesh | AbstractMesh, in_use: bool = True) -> None:
-        self._mesh, self._in_use = mesh, in_use
+    def __init__(self, mesh: Mesh | AbstractMesh) -> None:
+        self._mesh = mesh
 
     def __enter__(self) -> Mesh | AbstractMesh:
         self._saved = state.meshes
-        state.enter(meshes=(*self._saved, (self._mesh, self._in_use)))
+        state.enter(meshes=(*self._saved, (self._mesh, True)))
         return self._mesh
 
     def __exit__(self, *_: object) -> None:

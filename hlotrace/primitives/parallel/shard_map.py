@@ -11,13 +11,13 @@ import dataclasses
 import functools
 
 from ...core import programs
-from ...core.config import named_axes
+from ...core.config import named_axes, state
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.refs import Holder, Ref
 from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
-from ...sharding.mesh import AxisType, using
+from ...sharding.mesh import AxisType
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from ...sharding.text import unreduced_text
@@ -112,9 +112,12 @@ def _lower(ctx, eqn, *operands):
 @contextlib.contextmanager
 def inside(mesh, manual, checked):
     """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
-    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), \
-            using(mesh, in_use=False):
-        yield
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]):
+        state.enter(meshes=(*state.meshes, (mesh, False)))
+        try:
+            yield
+        finally:
+            state.put(meshes=state.meshes[:-1])
 
 
 # --- derivatives ----------------------------------------------------------------------------------
