@@ -11,12 +11,13 @@ import enum
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.caches import types
 from ..core.config import config, named_axes, state
@@ -209,7 +210,8 @@ class JitFunction(FastPath):
             self._placement.refuse_closure()
             return self._known.calls.keep(given.key, StatefulCall(traced))
         where, requested = self.device_assignment(traced, given.leaves)
-        if getattr(where, "without_devices", False) and not maps_devices(traced.closed):
+        if getattr(where, "without_devices", False) and not maps_devices(traced.closed) and not (
+                any(where.ins) or any(where.outs or ())):
             # a constraint over an AbstractMesh: no devices are given
             where = evaluate.client.default_device()
 
@@ -383,7 +385,8 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
         inline: while tracing, write the function's equations into the caller instead of a call; or an
             `Inline`, of which JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
         in_shardings: the shardings of the arguments: a Sharding, a PartitionSpec of the current mesh, None
-            where the arguments decide; or a pytree of them that is a prefix of the positional arguments.
+            where the arguments decide; or a pytree of them that is a prefix of the positional arguments.  An
+            argument that other devices hold, divided in the same way, is brought there.
         out_shardings: the same for the result; None where the compiler decides.
         compiler_options: dict of XLA option names to values.
     Returns:
@@ -425,6 +428,10 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
             place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
         except RuntimeError as error:
             fun = fun if fun is NOT_GIVEN else _without_platform(fun, error)
+        if fun is not NOT_GIVEN:
+            warnings.warn("backend and device argument on jit is deprecated: put the arguments where it is "
+                          "to run, with jax.device_put(x, device)", DeprecationWarning,
+                          stacklevel=source_info.user_stacklevel())
     if isinstance(inline, Inline):
         inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
     elif type(inline) is not bool:

@@ -33,7 +33,7 @@ class ShapeDtypeStruct:
         manual_axis_type: the same, as a ManualAxisType.
         is_ref: it is the type of a Ref.
     Raises:
-        ValueError: without a dtype.
+        ValueError: without a dtype, and for a sharding of more dimensions.
         TypeError: for a shape that is no sequence.
 
     >>> spec = jax.ShapeDtypeStruct((2, 3), "bfloat16")
@@ -69,6 +69,8 @@ class ShapeDtypeStruct:
             from ..placement.shardings import as_sharding
             sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True, error=ValueError,
                                    no_mesh=TypeError)
+            if hasattr(sharding, "check_rank"):
+                sharding.check_rank(len(self.shape))
         # in the layout of a Format
         self.placed = sharding
         self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format

@@ -20,6 +20,7 @@ from ..runtime.array_impl import ArrayImpl
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
+from ..sharding.partition import over_devices
 from . import adapters
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
@@ -164,9 +165,15 @@ class Lowered(_Stage):
 
     _arg_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.result_tree)
-    # no types are weak from here on
-    out_info = property(lambda self: pytree.tree_map(lambda s: s.update(weak_type=False),
-                                                     self._stage.out_info))
+
+    @property
+    def out_info(self) -> Any:
+        """The types of the results: none is weak from here on, and meshes have devices."""
+        def settled(s: Any) -> Any:
+            sharding, = over_devices([s.sharding], self._mesh)
+            return s.update(weak_type=False, **{} if sharding is s.sharding else {"sharding": sharding})
+        return pytree.tree_map(settled, self._stage.out_info)
+
     in_avals = property(lambda self: self._stage.in_avals)
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)

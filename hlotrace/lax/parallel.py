@@ -95,8 +95,11 @@ def _check_sum(what, x, names, kinds):
                          "sum over those, or make it vary over all: lax.pcast(x, axes, to='varying')")
 
 
-def _groups(what, axis_index_groups, names, sizes, kinds):
-    """`axis_index_groups` as a tuple of tuples, or None, and the number of devices in each."""
+def _groups(what, axis_index_groups, names, sizes, kinds, uneven=False):
+    """`axis_index_groups` as a tuple of tuples, or None, and the number of devices in each.
+
+    That is None where they differ, which only what is `uneven` may.
+    """
     if axis_index_groups is None:
         return None, prod(sizes)
     try:
@@ -111,9 +114,10 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
     if sorted(i for g in groups for i in g) != list(range(sizes[0])):
         raise ValueError(f"{what}: axis_index_groups {groups} must hold each position along {names[0]!r}, 0 "
                          f"to {sizes[0] - 1}, once")
-    if len({len(g) for g in groups}) > 1:
+    lengths = {len(g) for g in groups}
+    if len(lengths) > 1 and not uneven:
         raise ValueError(f"{what}: axis_index_groups {groups} must have one size")
-    return groups, len(groups[0])
+    return groups, lengths.pop() if len(lengths) == 1 else None
 
 
 def _split(names, kinds):
@@ -124,7 +128,7 @@ def _split(names, kinds):
 
 def _reduction(what, primitive, x, axis_name, axis_index_groups):
     names, sizes, kinds = _axes(axis_name)
-    groups, _ = _groups(what, axis_index_groups, names, sizes, kinds)
+    groups, _ = _groups(what, axis_index_groups, names, sizes, kinds, uneven=True)
     mapped, manual = _split(names, kinds)
     checked = "checked" in kinds
     if checked and groups is not None and primitive is psum_p:
@@ -181,10 +185,10 @@ def psum(x, axis_name, *, axis_index_groups=None):
     if axis_name == ():
         return x
     names, sizes, kinds = _axes(axis_name)
-    _, count = _groups("psum", axis_index_groups, names, sizes, kinds)
+    _, count = _groups("psum", axis_index_groups, names, sizes, kinds, uneven=True)
 
     def one(v):
-        if _number(v) and not isinstance(v, bool):
+        if _number(v) and not isinstance(v, bool) and count is not None:
             return v * count
         if dtypes.is_bool(aval_of(v).dtype):
             v = e.convert(v, np.dtype(np.int32))
@@ -199,7 +203,9 @@ def pmean(x, axis_name, *, axis_index_groups=None):
     Array([-1.,  1.], dtype=float32)
     """
     named, positions = _split_axes(axis_name)
-    _, devices = (None, 1) if named == () else _groups("pmean", axis_index_groups, *_axes(named))
+    _, devices = (None, 1) if named == () else _groups("pmean", axis_index_groups, *_axes(named), uneven=True)
+    if devices is None:
+        devices = psum(1, named, axis_index_groups=axis_index_groups)
 
     def one(v):
         shape = shape_of(v)
@@ -210,7 +216,7 @@ def pmean(x, axis_name, *, axis_index_groups=None):
         dtype = aval_of(total).dtype
         if not dtypes.is_inexact(dtype):
             total = e.convert(total, dtypes.canonicalize(np.dtype(np.float64)))
-        return e.div(total, count)
+        return e.div(total, count if _number(count) else e.convert(count, aval_of(total).dtype))
     return pytree.tree_map(one, x)
 
 

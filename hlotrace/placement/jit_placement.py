@@ -17,6 +17,7 @@ from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding
+from ..sharding.partition import over_devices
 
 if TYPE_CHECKING:
     from ..api.flat import TracedProgram
@@ -42,17 +43,14 @@ def _taker(jaxpr: Jaxpr, number: int) -> str:
     return ""
 
 
-def _on_one_device(x: Any) -> bool:
-    return type(x) is ArrayImpl and x._committed and len(x.sharding._devices) == 1
+def _committed(x: Any) -> bool:
+    return type(x) is ArrayImpl and x._committed
 
 
-def _over_devices(shardings: list[Any]) -> list[Any]:
-    """Shardings over the abstract mesh of the one that `set_mesh` said are over that."""
-    mesh = state.mesh_to_run_on
-    if mesh is None:
-        return shardings
-    return [s.update(mesh=mesh) if mesh.same_axes(getattr(s, "mesh", None)) and not hasattr(s.mesh, "devices")
-            else s for s in shardings]
+def _only_devices_differ(x: ArrayImpl, sharding: Any) -> bool:
+    held = x.sharding
+    return held._devices != sharding._devices and held._kind == sharding._kind and (
+        held.is_fully_replicated and sharding.is_fully_replicated or held.divides_alike(sharding, x.ndim))
 
 
 class Placement:
@@ -145,8 +143,8 @@ class Placement:
                 if s and s._layout is not None and (held is None or held._layout is None):
                     requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
-            outs = _over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,
-                                                self.outs, laid_out=True))
+            outs = over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,
+                                               self.outs, laid_out=True), state.mesh_to_run_on)
             outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s:
@@ -174,18 +172,19 @@ class Placement:
             raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
                              f"({', '.join(keywords)}) are placed; pass them by position")
         given = tuple(self.ins) if type(self.ins) is list else self.ins
-        return _over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
-                                            (given, given if alone else None), laid_out=True))
+        return over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
+                                           (given, given if alone else None), laid_out=True),
+                            state.mesh_to_run_on)
 
     def moved(self, leaves: Sequence[Any], in_tree: Any) -> Sequence[Any]:
-        """The leaves of the arguments; those that are committed to one device are moved where in_shardings
-        wants them whole, and all to `place`."""
+        """The leaves of the arguments; those that in_shardings divides as they are, or has whole as they are,
+        are moved where they are on other devices, and all to `place`."""
         if self.place is not None:
             return [transfer.move(own(x), self.place) for x in leaves]
-        if self.ins is None or not any(map(_on_one_device, leaves)):
+        if self.ins is None or not any(map(_committed, leaves)):
             return leaves
-        return [transfer.move(x, s) if s and s.is_fully_replicated and _on_one_device(x)
-                and x.sharding._devices != s._devices else x for x, s in zip(leaves, self.inputs(in_tree))]
+        return [transfer.move(x, s) if s and _committed(x) and _only_devices_differ(x, s) else x
+                for x, s in zip(leaves, self.inputs(in_tree))]
 
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""

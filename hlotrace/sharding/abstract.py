@@ -167,10 +167,11 @@ class Sharding:
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
-        if self is other:
-            return True
-        return (self._devices == other._devices and self._kind == other._kind and self._terms == other._terms
-                and self._layout == other._layout
+        return self is other or self._devices == other._devices and self.divides_alike(other, ndim)
+
+    def divides_alike(self, other: Sharding, ndim: int) -> bool:
+        """Do both place the same parts of an array of rank `ndim`, on as many devices, numbered alike?"""
+        return (self._kind == other._kind and self._terms == other._terms and self._layout == other._layout
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
     def same_placement(self, other: Sharding, ndim: int) -> bool:

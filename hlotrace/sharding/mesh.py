@@ -7,11 +7,13 @@ import enum
 import functools
 import math
 import operator
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
 
+from ..core import source_info
 from ..core.config import config, state
 from ..core.surface.boundary import boundaries
 from .abstract import is_local
@@ -159,20 +161,6 @@ class _Axes:
     are_all_axes_manual = property(lambda self: self._only(AxisType.Manual))
     are_all_axes_explicit_or_manual = property(lambda self: self._only(AxisType.Explicit, AxisType.Manual))
 
-    def __enter__(self) -> Self:
-        """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
-        if config.jax_disallow_mesh_context_manager:
-            raise RuntimeError("`with mesh:` is refused by the option jax_disallow_mesh_context_manager: use "
-                               "jax.set_mesh(mesh)")
-        return self._enter(False)
-
-    def _enter(self, in_use: bool) -> Self:
-        state.enter(meshes=(*state.meshes, (self, in_use)))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        state.put(meshes=state.meshes[:-1])
-
     def __copy__(self) -> Self:
         return self
 
@@ -224,6 +212,20 @@ class Mesh(_Axes):
                                  "used once")
             seen.add(device)
         return cls._intern(devices.shape, names, _types("Mesh", axis_types, names), tuple(devices.flat))
+
+    def __enter__(self) -> Self:
+        """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
+        if config.jax_disallow_mesh_context_manager:
+            raise RuntimeError("`with mesh:` is refused by the option jax_disallow_mesh_context_manager: use "
+                               "jax.set_mesh(mesh)")
+        warnings.warn("`with mesh:` context manager has been deprecated: enter the mesh with "
+                      "`with jax.set_mesh(mesh):`", DeprecationWarning,
+                      stacklevel=source_info.user_stacklevel())
+        state.enter(meshes=(*state.meshes, (self, False)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        state.put(meshes=state.meshes[:-1])
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
               axis_types: tuple[AxisType, ...], _of: tuple[Any, ...] = ()) -> None:
@@ -410,7 +412,8 @@ class using:
 
     def __enter__(self) -> Mesh | AbstractMesh:
         self._saved = state.meshes
-        return self._mesh._enter(True)
+        state.enter(meshes=(*self._saved, (self._mesh, True)))
+        return self._mesh
 
     def __exit__(self, *_: object) -> None:
         state.put(meshes=self._saved)

@@ -1,7 +1,11 @@
 """Partition: how a program is divided over devices."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .mesh import Mesh
 
 
 class Partition(NamedTuple):
@@ -22,3 +26,9 @@ class Partition(NamedTuple):
     def without_devices(self) -> bool:
         """Are the devices numbers, as all that is known is an AbstractMesh?"""
         return type(self.devices[0]) is int
+
+
+def over_devices(shardings: Sequence[Any], mesh: Mesh | None) -> list[Any]:
+    """Shardings, None among them; those over the AbstractMesh of a mesh of devices are over that."""
+    return [s.update(mesh=mesh) if mesh is not None and mesh.same_axes(getattr(s, "mesh", None))
+            and not hasattr(s.mesh, "devices") else s for s in shardings]

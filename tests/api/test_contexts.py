@@ -25,6 +25,7 @@ def test_no_tracing():
                 call()
 
 
+@pytest.mark.filterwarnings("ignore:.*with mesh:DeprecationWarning")
 def test_a_bare_mesh_as_a_context_is_refused():
     mesh = auto_mesh((2,), ("i",))
     with override("jax_disallow_mesh_context_manager", True):

@@ -349,6 +349,7 @@ def test_types_whose_values_are_read(call):
         call(jax.ShapeDtypeStruct((3,), "float32"))
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 def test_a_platform_that_is_not_there_matters_when_it_is_called():
     f = jax.jit(lambda x: x, backend="nope")
     for call in (lambda: f(1.0), lambda: f.lower(1.0), lambda: jax.jit(lambda x: f(x))(1.0)):

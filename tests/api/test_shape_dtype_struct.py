@@ -85,3 +85,12 @@ def test_a_type_of_64_bits_stays_one():
         )
         assert jax.jit(lambda x: x).lower(told).compile()(jnp.zeros(2, narrow)).dtype == narrow
         assert jax.make_jaxpr(lambda x: x)(told).in_avals[0].dtype == narrow and told.size == 2
+
+
+def test_a_sharding_of_more_dimensions_is_refused():
+    sharding = jax.NamedSharding(jax.make_mesh((1, 1), ("x", "y"), devices=jax.devices()[:1]), jax.P("x", "y"))
+    assert S((2, 3), jnp.float32, sharding=sharding).sharding == sharding
+    for make in (lambda: S((2,), jnp.float32, sharding=sharding),
+                 lambda: S((2, 3), jnp.float32, sharding=sharding).update(shape=(2,))):
+        with pytest.raises(ValueError, match="rank at least 2"):
+            make()

@@ -178,6 +178,7 @@ def test_an_axis_is_a_field_of_the_trace_key(field, change):
 
 
 @pytest.mark.quick
+@pytest.mark.filterwarnings("ignore:.*with mesh:DeprecationWarning")
 def test_a_mesh_is_a_field_of_the_trace_key():
     keys = [state.trace_key]
     for mesh in MESH, OTHER_MESH, Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y")):

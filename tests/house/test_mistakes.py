@@ -21,6 +21,7 @@ def test_the_corpus_is_large():
 
 
 @pytest.mark.parametrize("row", ROWS)
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 def test_mistake(row):
     with contextlib.ExitStack() as options, pytest.raises(Exception) as info:
         for option in row.options.items():

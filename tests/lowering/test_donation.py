@@ -74,7 +74,8 @@ def test_equal_numbers_are_donated_as_often_as_they_are_passed(f, args):
     lambda v: jax.device_put(v, jax.devices()[0]), lambda v: jax.linearize(lambda x: x, v)[0], jax.checkpoint(lambda x: x),
     lambda v: jax.lax.with_sharding_constraint(v, jax.sharding.SingleDeviceSharding(jax.devices()[0])),
     lambda v: jax.lax.scan(lambda c, _: (c, None), v, None, 1)[0], lambda v: jax.lax.cond(True, lambda: v, lambda: v),
-    jax.custom_jvp(lambda x: x), jax.jit(lambda x: x, donate_argnums=0, device=jax.devices()[0]),
+    jax.custom_jvp(lambda x: x),
+    jax.jit(lambda x: x, donate_argnums=0, out_shardings=jax.sharding.SingleDeviceSharding(jax.devices()[0])),
 ])
 def test_a_result_made_of_a_number_is_nobody_elses(f):
     if isinstance(f, jax.custom_jvp):

@@ -178,7 +178,7 @@ def test_what_is_traced_ahead_has_types():
     with jax.set_mesh(mesh()):
         assert jax.eval_shape(lambda: jnp.zeros(3)).sharding.spec == P(None)
     lowered = jax.jit(lambda x: x.T).lower(struct)
-    assert lowered.out_info.sharding.spec == P(None, "x")
+    assert lowered.out_info.sharding.spec == P(None, "x") and isinstance(lowered.out_info.sharding.mesh, Mesh)
     out = lowered.compile()(split("x"))
     assert kind(out) == "f32[8,8@x]"
     np.testing.assert_array_equal(out, X.T)

@@ -9,6 +9,7 @@ from mesh8 import ON_JAX, auto_mesh
 from stand_ins import DEVICES, MESH, REVERSED, U, raises
 
 import hlotrace as jax
+from hlotrace.experimental.shard_map import shard_map
 from hlotrace.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P
 from hlotrace.sharding.mesh import current_mesh
 
@@ -53,6 +54,7 @@ def test_types_of_some_axes_are_changed():
         mesh.update_axis_types({"z": AxisType.Auto})
 
 
+@pytest.mark.filterwarnings("ignore:.*with mesh:DeprecationWarning")
 def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
     seen = []
     with MESH as mesh:
@@ -144,6 +146,7 @@ def test_an_abstract_mesh_is_in_use_inside_of_programs():
         jax.jit(lambda x: jax.set_mesh(mesh) and x)(value)
 
 
+@pytest.mark.filterwarnings("ignore:.*with mesh:DeprecationWarning")
 def test_a_bare_mesh_gives_specs_a_meaning_and_is_not_in_use():
     mesh = auto_mesh((4, 2), ("data", "model"))
     other = auto_mesh((8,), ("x",))
@@ -186,3 +189,14 @@ def test_what_is_no_mesh_to_be_in_use():
         jax.make_jaxpr(lambda x: jax.sharding.get_mesh())(1.0)
     with jax.set_mesh(mesh), raises(ValueError, "cannot change the size of the mesh"):
         jax.sharding.use_abstract_mesh(AbstractMesh((2,), ("a",))).__enter__()
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: MESH.__enter__() and MESH.__exit__(), "jax.set_mesh"),
+    (lambda: jax.jit(jax.numpy.sin, device=jax.devices()[1]), "jax.device_put"),
+    (lambda: jax.jit(backend="cpu")(jax.numpy.sin), "jax.device_put"),
+    (lambda: shard_map(jax.numpy.sin, MESH, P(), P()), "jax.shard_map")])
+def test_what_is_deprecated_says_so_at_the_users_line(call, words):
+    with pytest.warns(DeprecationWarning, match=words) as seen:
+        call()
+    assert [w.filename for w in seen] == [__file__]

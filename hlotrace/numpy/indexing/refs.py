@@ -28,14 +28,14 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     A function under jit that writes to it changes it for its caller.
 
     Args:
-        memory_space: not supported; None.
+        memory_space: None, or that of `init_val`; `device_put` brings it to another.
         kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
             it and read from it has no derivative.
         pin: not supported; False.
     Raises:
         TypeError: where `init_val` is no array.
         ValueError: for another kind.
-        NotImplementedError: for a memory space and `pin`.
+        NotImplementedError: for another memory space and `pin`.
 
     >>> counter = jax.new_ref(jnp.zeros(2, int))
     >>> @jax.jit
@@ -45,13 +45,14 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     >>> counter[...]
     Array([1, 2], dtype=int32)
     """
-    for name, value in ("memory_space", memory_space), ("pin", pin or None):
-        if value is not None:
-            raise NotImplementedError(f"new_ref: {name}={value!r} is not supported: a Ref is where its first "
-                                      "value is")
     if not is_arraylike(init_val):
         raise TypeError(f"new_ref: {not_an_array(init_val, 'init_val')}")
     value = asarray(init_val)
+    for name, given, has in (("memory_space", memory_space, (None, aval_of(value).memory_space)),
+                             ("pin", pin, (False,))):
+        if given not in has:
+            raise NotImplementedError(f"new_ref: {name}={given!r} is not supported: a Ref is where its first "
+                                      "value is, device_put(x, memory_space) moves that")
     if kind not in KINDS:
         raise ValueError(f"new_ref: kind is one of {', '.join(map(repr, KINDS))}, got {kind!r}")
     weak = value.weak_type and not binding.refs_have_weak_types

@@ -71,7 +71,9 @@ def _dense(rows):
 def groups_text(ctx, axes, groups):
     rows = positions(ctx, axes)
     if groups is not None:
-        rows = np.concatenate([rows[:, list(g)] for g in groups])
+        width = max(map(len, groups))       # -1 fills the rows of smaller groups
+        rows = np.concatenate([np.pad(rows[:, list(g)], ((0, 0), (0, width - len(g))), constant_values=-1)
+                               for g in groups])
     return f"replica_groups = {_dense(rows)}"
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 
 from ...core import programs
-from ...core.config import named_axes
+from ...core.config import named_axes, state
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, eval_jaxpr
 from ...core.primitive import fact_of
@@ -112,8 +112,12 @@ def _lower(ctx, eqn, *operands):
 @contextlib.contextmanager
 def inside(mesh, manual, checked):
     """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
-    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), mesh:
-        yield
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]):
+        state.enter(meshes=(*state.meshes, (mesh, False)))
+        try:
+            yield
+        finally:
+            state.put(meshes=state.meshes[:-1])
 
 
 # --- derivatives ----------------------------------------------------------------------------------

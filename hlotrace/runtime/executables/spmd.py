@@ -17,7 +17,7 @@ from ...core.avals import physical
 from ...sharding.layout import Anywhere
 from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
-from ...sharding.partition import Partition
+from ...sharding.partition import Partition, over_devices
 from ...sharding.positional import PositionalSharding
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
@@ -357,6 +357,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
     known = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
     mesh = next((m for m in known if isinstance(m, Mesh)), known[0] if known else None)
+    if abstract and isinstance(mesh, Mesh):
+        requested, outs = (over_devices(each, mesh) for each in (requested, outs or ()))
     if mesh is None and len(devices) == 1:
         where = placement.on_device(devices[0])
         requested, outs = ([where.with_memory_kind(s._kind).in_layout(s._layout) if type(s) is Anywhere else s

@@ -16,7 +16,7 @@ import hlotrace
 import jax
 import jax.core as core, jax.numpy as jnp
 from jax import lax, random, tree_util
-from jax.experimental.shard_map import shard_map
+from jax import shard_map
 from jax.extend.core import primitives
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P

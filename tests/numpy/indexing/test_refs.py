@@ -332,6 +332,8 @@ def _checked(read):
     (lambda: np.asarray(R), TypeError, r"Read the value of a Ref with ref\[\.\.\.\]"),
     (lambda: jax.new_ref([1.0]), TypeError, "of type <class 'list'> .* init_val"),
     (lambda: jax.new_ref(1.0, memory_space="vmem"), NotImplementedError, "memory_space='vmem'"),
+    (lambda: jax.jit(lambda x: jax.new_ref(x, memory_space=jax.memory.Space.Host)[...])(1.0), NotImplementedError,
+     "memory_space=MemorySpace.Host.* device_put"),
     (lambda: jax.freeze(jnp.ones(3)), ValueError, "Can only call `freeze` on a `Ref`"),
     (lambda: R.__setitem__(0, jnp.ones(2)), ValueError, r"Invalid shape for `swap`. Ref shape: \(4,\). Expected shape: \(\). "),
     (lambda: jax.jit(lambda x, r: (x, {"a": r}))(1., R), ValueError, r"result\[1\]\['a'\],(.|\n)* passed in as the argument r\."),
@@ -585,3 +587,10 @@ def test_a_ref_of_a_python_number_has_the_type_that_it_has_in_the_jax_of_this_ja
     weak = binding.refs_have_weak_types
     product = ref[...] * jnp.bfloat16(1)
     assert ref[...].weak_type is weak and product.dtype == ("bfloat16" if weak else "float32")
+
+
+def test_a_ref_in_the_memory_of_its_value():
+    host, device = jax.memory.Space.Host, jax.memory.Space.Device
+    kinds = [jax.jit(lambda x, m=m: jax.new_ref(jax.device_put(x, m), memory_space=m)[...])(jnp.ones(3)).sharding.memory_kind
+             for m in (host, device)]
+    assert kinds == ["pinned_host", "device"]

@@ -374,6 +374,18 @@ def test_groups_within_an_axis(way):
     same(got, {k: apply(in_groups(r), x) for k, (_, r) in GROUPED.items()})
 
 
+@pytest.mark.parametrize("way", [lambda f: by_shard_map(f, check_vma=False), by_pmap],
+                         ids=["shard_map", "pmap"])
+def test_reductions_over_groups_of_different_sizes(way):
+    uneven, x = {"axis_index_groups": [[2], [0, 1, 3]]}, A(4)
+    got = jax.jit(way(lambda x: [*(f(x, "i", **uneven) for f in (lax.psum, lax.pmean, lax.pmax, lax.pmin)),
+                                 lax.psum(1, "i", **uneven)]))(x)
+    same(got[:4], [A(4) * 0 + row for row in ([7, 7, 3, 7], [7 / 3, 7 / 3, 3, 7 / 3], [4, 4, 3, 4], [1, 1, 3, 1])])
+    assert np.asarray(got[4]).ravel().tolist() == [3, 3, 1, 3]
+    with pytest.raises(ValueError, match="must have one size"):
+        way(lambda x: lax.all_gather(x, "i", **uneven))(x)
+
+
 def test_transposes_stay_within_groups():
     x, ct = A(4, 2), np.sin(A(4, 2, 2))
     for name, shape in [("psum", (2,)), ("all_gather", (2, 2)), ("psum_scatter tiled", (1,)),

@@ -77,6 +77,7 @@ def test_numbers_that_nobody_gave_are_no_transfer(level):
         [0, 1, 2], [0, 1], [0., 1., 2.], [1, 3], [3, 1], [3, 0, 1, 2], 1.5, 1.5, [1, 3], [0.5, 2.5]]
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 def test_transfers_between_devices():
     x, far = jnp.asarray(N), jax.jit(lambda a: a + 1, device=jax.devices()[2])
     with jax.transfer_guard_device_to_device("disallow"):

@@ -149,6 +149,32 @@ def test_in_shardings_on_one_device():
     assert y.devices() == {devices()[3]}
 
 
+@pytest.mark.parametrize(("held", "wanted"), [
+    (on("x", mesh=low), NamedSharding(Mesh(devices()[4:], "y"), P("y"))), (on("x", mesh=low), on("x", mesh=low)),
+    (on("data"), NamedSharding(Mesh(grid().devices[::-1], grid().axis_names), P("data"))), (on(mesh=low), on()),
+    (on(), one(3)), (one(1), on(mesh=low))])
+def test_in_shardings_bring_what_they_divide_alike_from_other_devices(held, wanted):
+    f, x = jax.jit(double, in_shardings=wanted), jax.device_put(A, held)
+    for place in held, wanted, held:
+        y = f(jax.device_put(A, place))
+        whole(y, 2 * A)
+        assert y.sharding.is_equivalent_to(wanted, 2)
+    g = jax.jit(double, in_shardings=wanted, donate_argnums=0)
+    whole(g(x), 2 * A)
+    assert held == wanted or not x.is_deleted()     # the copy was given away
+
+
+def test_out_shardings_over_an_abstract_mesh_are_over_the_mesh_of_the_arguments():
+    wanted = NamedSharding(grid().abstract_mesh, P("model"))
+    f = jax.jit(lambda x: (double(x), x), out_shardings=(wanted, None))
+    for results in f(put(A, "data")), f.lower(put(A, "data")).compile()(put(A, "data")):
+        whole(results[0], 2 * A)
+        assert lies(results[0], "model") and lies(results[1], "data")
+    for how in dict(out_shardings=wanted), dict(in_shardings=wanted):
+        with pytest.raises(ValueError, match="over an AbstractMesh, which has no devices"):
+            jax.jit(double, **how)(A)
+
+
 def test_in_shardings_win_over_the_default_device():
     with jax.default_device(devices()[3]):
         assert lies(jax.jit(double, in_shardings=on("data"))(A), "data")
@@ -565,6 +591,7 @@ def test_device_is_for_programs_without_arguments_and_with_static_ones():
     assert jax.jit(lambda x: x + 1, device=third).lower(A).compile()(A).devices() == {third}
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 @pytest.mark.skipif(ON_JAX, reason="hlotrace's words")
 @pytest.mark.parametrize("how, error, words", [
     (lambda: dict(device=devices()[1], backend="cpu"), ValueError,
@@ -579,6 +606,7 @@ def test_a_wrong_device_is_refused(how, error, words):
         jax.jit(lambda x: x, **how())(1.0)
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 @pytest.mark.parametrize(
     "how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
 def test_constants_give_way_to_arguments_and_shardings(how):
