@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
-from ..core.config import config, override, state, within
+from ..core.config import config, overridden, override, state, within
 from ..core.surface.boundary import filtered, reraise_for_user
 from .signatures import name_of, wraps
 
@@ -295,14 +295,9 @@ class _UserContext:
     def value(self) -> Any:
         return (state.overrides or {}).get(self, self.default)
 
-    @contextlib.contextmanager
-    def _set(self, value: Any) -> Iterator[None]:
-        with state.changed(overrides={**(state.overrides or {}), self: value}):
-            yield
-
     def __call__(self, value: Any) -> AbstractContextManager[None]:
         hash(value)     # or a TypeError
-        return self._set(value)
+        return overridden(self, value)
 
 
 def make_user_context(default_value: Any = None) -> _UserContext:

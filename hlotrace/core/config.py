@@ -271,6 +271,7 @@ class State(threading.local):
     noting: tuple[str, ...] = ()    # of "nan", "divide", "oob", the errors that numpy's functions note
     no_execution = False
     overrides: dict[Any, Any] | None = None     # thread-local values of options
+    blocks: tuple[Any, ...] = ()    # (key, value, its own object) of each `with` that set one, in their order
     trace_key: TraceKey    # all of this that a trace depends on
     version: int           # of the options that this is up to date with
 
@@ -543,8 +544,25 @@ def within(scope: str) -> contextlib.AbstractContextManager[None]:
     return scoped(inside(scope))
 
 
-@contextlib.contextmanager
-def override(name: str, value: Any) -> Iterator[None]:
+def override(name: str, value: Any) -> contextlib.AbstractContextManager[None]:
     """Set option `name` to `value` on this thread until the block ends."""
-    with state.changed(overrides={**(state.overrides or {}), name: config._check(name, value)}):
-        yield
+    return overridden(name, config._check(name, value))
+
+
+@contextlib.contextmanager
+def overridden(key: Any, value: Any) -> Iterator[None]:
+    """As `override`, of a value that is checked, or of a user's context.
+
+    Blocks in coroutines and generators overlap: where others began in this one and go on, theirs stay.
+    """
+    blocks = now = *state.blocks, (key, value, object())
+    try:
+        with state.changed(overrides={**(state.overrides or {}), key: value}, blocks=blocks):
+            try:
+                yield
+            finally:
+                now = state.blocks
+    finally:
+        if now is not blocks:
+            now = tuple([block for block in now if block is not blocks[-1]])
+            state.put(overrides={key: value for key, value, _ in now} or None, blocks=now)

@@ -21,12 +21,16 @@ import numpy as np
 from ..core.config import joined
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
+from ..primitives.arrays.elementwise import select_n_p
+from ..primitives.arrays.shape import broadcast_in_dim_p
 from ..primitives.programs.calls import jit_p
 
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
 SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other
 JOINED_BLOCK = 120          # equations that blocks so joined have
 LEAST_SAVED = 200           # equations that a block must save: compiling one apart costs as much as a hundred
+MANY_CROSS = 16             # values in and out of a block of elementwise work, and more than a fourth of it
+FUSED = 1500                # equations of elementwise work that XLA had better see whole
 LONGEST_CHAIN = 400         # XLA's CPU backend takes superlinear time over a chain of elementwise operations
 _BARRIER = -1
 _ROUNDS = 6
@@ -65,8 +69,9 @@ def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
 
     def add(wires: Wires, group: Group, length: int, name: str) -> None:
         block, made = _block(flat, wires, group, length, used, f"{name}_{len(blocks)}")
-        blocks.append(Block(block, len(group)))
-        calls.extend(made)
+        if not _better_fused(block, len(group)):
+            blocks.append(Block(block, len(group)))
+            calls.extend(made)
     if len(flat.eqns) >= SMALLEST_PROGRAM:
         for starts, length in _Search(flat).stretches():
             for wires, group in _same_dataflow(flat, starts, length):
@@ -82,6 +87,17 @@ def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
     from .handed_over import hand_over_little  # few programs have blocks
     flat, became = hand_over_little(flat, [b.jaxpr for b in blocks])
     return flat, [Block(became[b.jaxpr], b.calls) for b in blocks]
+
+
+def _better_fused(block: Jaxpr, calls: int) -> bool:
+    """Is it elementwise work with many values in and out, as in the gradient of an unrolled loop?
+
+    XLA makes each such value by a kernel of its own, and without the block hardly any.
+    """
+    return (len(block.invars) + len(block.outvars) > max(MANY_CROSS, len(block.eqns) / 4) and
+            calls * len(block.eqns) < FUSED and
+            all(eqn.primitive.elementwise or eqn.primitive in (select_n_p, broadcast_in_dim_p)
+                for eqn in block.eqns))
 
 
 def joined_rows(jaxpr: Jaxpr, blocks: Set[Jaxpr], most: int) -> tuple[Jaxpr, set[Jaxpr]]:

@@ -1,5 +1,7 @@
 """Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are
 refused."""
+import asyncio
+import itertools
 import pickle
 from concurrent import futures
 
@@ -96,3 +98,39 @@ def test_a_context_may_be_entered_again_and_inside_of_itself():
     def option():
         return jax.config.jax_numpy_rank_promotion
     assert [option(), option()] == ["raise"] * 2
+
+
+def test_blocks_of_coroutines_and_generators_overlap():
+    """What began last may end last: what is left is what others set, and in the end nothing."""
+    user = jax.make_user_context(0)
+
+    def values():
+        return jax.config.jax_numpy_rank_promotion, jax.config.jax_enable_x64, user.value
+
+    def block(context):
+        with context:
+            yield
+    outside = values()
+    x64 = not outside[1]
+    contexts = {"rank": lambda: jax.numpy_rank_promotion("raise"), "x64": lambda: jax.enable_x64(x64),
+                "user": lambda: user(3)}
+    inside = {"rank": ("raise", 0), "x64": (x64, 1), "user": (3, 2)}
+    for order in itertools.permutations(contexts):
+        for ends in itertools.permutations(order):
+            open_ = {name: block(contexts[name]()) for name in order}
+            for name in order:
+                next(open_[name])
+            for name in ends:
+                assert all(values()[inside[other][1]] == inside[other][0] for other in open_)
+                open_.pop(name).close()
+            assert values() == outside
+
+    async def task(i):
+        with jax.numpy_rank_promotion("raise" if i % 2 else "warn"):
+            await asyncio.sleep(0.001 * (i % 3))
+            return float(jax.jit(lambda x: x + i)(1.0))
+
+    async def tasks():
+        return await asyncio.gather(*map(task, range(5)))
+    assert asyncio.run(tasks()) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert values() == outside

@@ -356,6 +356,18 @@ def test_zero_size_arrays_and_scalars(eager):
     assert agree(f, X, 0.7)
 
 
+@pytest.mark.parametrize("steps, calls", [(40, 0), (60, 0), (100, 0), (200, 18)])
+def test_gradients_of_unrolled_elementwise_loops_are_seen_whole(steps, calls):
+    """Each step keeps values for the way back: as blocks they crossed, by a kernel each, and compiling took five
+    times as long."""
+    def f(x):
+        for i in range(steps):
+            x = jnp.where(x > i, jnp.sin(x) * x, jnp.cos(x) + x)
+        return x.sum()
+    _, blocks = outline(jax.make_jaxpr(jax.grad(f))(jnp.ones(100)))
+    assert sum(b.calls for b in blocks) == calls
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 def test_what_has_effects_is_in_no_block(eager, ordered):
     """Also where each time it is the same function that is called."""

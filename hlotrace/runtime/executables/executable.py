@@ -139,7 +139,9 @@ class Executable:
         try:
             if self.lowered.callbacks:
                 results = self.loaded.execute_sharded(buffers, with_tokens=True)
-                _calling.append(results.consume_token())
+                token = results.consume_token()
+                if not self._waited_for(token):
+                    _calling.append(token)
                 return results.consume_with_handlers(self.handlers)
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except binding.JaxRuntimeError as error:
@@ -206,6 +208,14 @@ class Executable:
         outs = self.wrapped(self.run(buffers), committed)
         return looked_at(self, buffers, outs) if state.check_floats or self.lowered.failures else outs
 
+    def _waited_for(self, token: Any) -> bool:
+        """Wait until a program that calls Python is done, on the CPU: what a callback computes needs one of a
+        few places there, and programs that wait for its result would hold them all."""
+        if self.device.platform != "cpu":
+            return False
+        wait(token)
+        return True
+
     def _run_effectful(self, buffers: Sequence[binding.Buffer]) -> Any:
         if self.lowered.ordered:
             for token in _last_ordered[:]:
@@ -215,6 +225,8 @@ class Executable:
         except binding.JaxRuntimeError as error:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
         token = results.consume_token()
+        if self._waited_for(token):
+            return results
         with _lock:
             if self.lowered.ordered:
                 _last_ordered[:] = [token]

@@ -1,4 +1,5 @@
 """Python functions called from compiled programs: order, exceptions, wrong results, transformations."""
+import forked
 import numpy as np
 import pytest
 from mesh8 import auto_mesh
@@ -193,6 +194,35 @@ def test_a_callback_may_compute():
         for transform in (lambda f: f, jax.jit):
             assert float(transform(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
     assert float(jax.jit(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
+
+
+CALLBACKS_THAT_COMPUTE = """
+import numpy as np, hlotrace as jax, hlotrace.numpy as jnp
+shape, call = jax.ShapeDtypeStruct((64, 64), jnp.float32), sys.argv[1]
+invert = jax.jit(lambda a: jnp.linalg.inv(a @ a.T + jnp.eye(64)))
+
+def host(x):
+    return np.asarray(jax.random.normal(jax.random.key(0), (64, 64)) + invert(jnp.asarray(x)))
+
+@jax.jit
+def step(x):
+    if call == "pure_callback":
+        return jax.pure_callback(host, shape, x) @ x
+    jax.debug.callback(host, x, ordered=call == "ordered")
+    return x @ x
+
+x = jnp.ones((64, 64))
+for _ in range(40):
+    x = step(x) / 64
+print(x.shape)
+"""
+
+
+@pytest.mark.parametrize("call", ["pure_callback", "debug.callback", "ordered"])
+def test_many_programs_may_be_started_that_wait_for_a_callback_that_computes(call):
+    """They took all places where the CPU computes, and the callback waited for one."""
+    done = forked.run("import sys" + CALLBACKS_THAT_COMPUTE, call, timeout=100, XLA_FLAGS="")
+    assert done.stdout == "(64, 64)\n", done
 
 
 # --- vmap and grad ------------------------------------------------------------------------------------------
