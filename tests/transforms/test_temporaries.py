@@ -41,6 +41,9 @@ PROGRAMS = {
     "gradient of a mixture of experts": (
         jax.grad(lambda w, g, h: jnp.sum(jnp.einsum("te,etf,efd->td", g, jnp.tanh(h), w) ** 2), (0, 1, 2)),
         [(8, 64, 32), (128, 8), (8, 128, 64)], 606208 + 512),
+    # a softmax's derivative writes out no product of the weights and their cotangent
+    "gradient of attention's weights": (
+        jax.grad(lambda q, k, v: jnp.sum(jax.nn.softmax(q @ k.T) @ v), (0, 1, 2)), [(256, 32)] * 3, 2 * 4 * 256 * 256 + 512),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     # segments are pieces side by side, no gather with an index for each element; x is transformed once
