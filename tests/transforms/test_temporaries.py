@@ -44,6 +44,9 @@ PROGRAMS = {
     # a softmax's derivative writes out no product of the weights and their cotangent
     "gradient of attention's weights": (
         jax.grad(lambda q, k, v: jnp.sum(jax.nn.softmax(q @ k.T) @ v), (0, 1, 2)), [(256, 32)] * 3, 2 * 4 * 256 * 256 + 512),
+    # by digamma functions, not by what its value is made of
+    "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
+                           5 * 4 * LONG),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     # segments are pieces side by side, no gather with an index for each element; x is transformed once
