@@ -47,6 +47,9 @@ PROGRAMS = {
     # by digamma functions, not by what its value is made of
     "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
                            5 * 4 * LONG),
+    # the cotangents of two elements of each row, not those of rows in order
+    "gradient of quantiles": (jax.grad(lambda x: jnp.sum(jnp.quantile(x, 0.3, axis=1))), [(64, 1024)],
+                              2 * 4 * 64 * 1024 + 4096),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     # segments are pieces side by side, no gather with an index for each element; x is transformed once
