@@ -50,6 +50,10 @@ PROGRAMS = {
     # the cotangents of two elements of each row, not those of rows in order
     "gradient of quantiles": (jax.grad(lambda x: jnp.sum(jnp.quantile(x, 0.3, axis=1))), [(64, 1024)],
                               2 * 4 * 64 * 1024 + 4096),
+    # what is solved for is negated in no copy of its own
+    "gradient of a normal density by its parameters": (
+        jax.grad(lambda *args: jnp.sum(jax.scipy.stats.multivariate_normal.logpdf(*args)), (0, 1, 2)),
+        [(256, 32), (32,), (32, 32)], 3 * 4 * 256 * 32 + 2 * 4 * 32 * 32),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     # segments are pieces side by side, no gather with an index for each element; x is transformed once

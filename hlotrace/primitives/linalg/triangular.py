@@ -58,8 +58,8 @@ def _solve_jvp(primals, tangents, **params):
         da = triangle(da, params["lower"], int(params["unit_diagonal"]))
         da = transposed(da) if params["transpose_a"] else da
         da = conj(da) if params["conjugate_a"] else da
-        moved = matmul(da, x) if params["left_side"] else matmul(x, da)
-        db = neg(moved) if db is None else sub(db, moved)
+        moved = matmul(neg(da), x) if params["left_side"] else matmul(x, neg(da))
+        db = moved if db is None else add(db, moved)
     return x, triangular_solve_p.bind(a, db, **params)
 
 
