@@ -47,6 +47,9 @@ PROGRAMS = {
     # by digamma functions, not by what its value is made of
     "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
                            5 * 4 * LONG),
+    # the densities at the ends over the mass between them, not the slopes of that mass's quadrature
+    "gradient of a truncated normal density": (
+        jax.grad(lambda *args: jnp.sum(jax.scipy.stats.truncnorm.logpdf(*args)), (0, 1, 2)), [(LONG,)] * 3, 6 * 4 * LONG),
     # the cotangents of two elements of each row, not those of rows in order
     "gradient of quantiles": (jax.grad(lambda x: jnp.sum(jnp.quantile(x, 0.3, axis=1))), [(64, 1024)],
                               2 * 4 * 64 * 1024 + 4096),
