@@ -47,6 +47,8 @@ PROGRAMS = {
     # by digamma functions, not by what its value is made of
     "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
                            5 * 4 * LONG),
+    # the slope does not need the value
+    "gradient of log_ndtr": (jax.grad(lambda x: jnp.sum(jax.scipy.special.log_ndtr(x))), [(LONG,)], 512),
     # the densities at the ends over the mass between them, not the slopes of that mass's quadrature
     "gradient of a truncated normal density": (
         jax.grad(lambda *args: jnp.sum(jax.scipy.stats.truncnorm.logpdf(*args)), (0, 1, 2)), [(LONG,)] * 3, 6 * 4 * LONG),
