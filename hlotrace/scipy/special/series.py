@@ -126,8 +126,8 @@ def _log_ndtr(order):
 
 
 def _log_ndtr_dx(out, x):
-    # the density over ndtr, by erfcx, whose slopes do not cancel (DLMF 7.2.3); not of parts of the value, which
-    # would be arrays
+    # the density over ndtr, by erfcx, whose slopes do not cancel (DLMF 7.2.3), as an expression of its own:
+    # what it had in common with the value would be written out
     low, ratio = x < 0, _erfcx(jnp.abs(x * math.sqrt(0.5))) / 2
     power = jnp.exp(-jnp.square(jnp.where(low, 0, x)) / 2)
     return power / jnp.where(low, ratio, 1 - ratio * power) / math.sqrt(2 * math.pi)
