@@ -125,7 +125,7 @@ def _log_ndtr(order):
     return special(_log_ndtr_dx)(log_ndtr)
 
 
-def _log_ndtr_dx(out, x):
+def _log_ndtr_dx(_, x):
     # the density over ndtr, by erfcx, whose slopes do not cancel (DLMF 7.2.3), as an expression of its own:
     # what it had in common with the value would be written out
     low, ratio = x < 0, _erfcx(jnp.abs(x * math.sqrt(0.5))) / 2
