@@ -399,10 +399,12 @@ _softmax = custom_jvp(_softmax_terms, nondiff_argnums=(1,))
 
 @_softmax.defjvp
 def _softmax_jvp(axis, primals, tangents):
-    # needs the result alone, where differentiating the formula would keep exp(x) as well
+    # needs the result alone, where differentiating the formula would keep exp(x) as well; transposed, it is
+    # out * (ct - sum(out * ct)), whose inner product XLA does not write out
     (x,), (tangent,) = primals, tangents
     out = _softmax(x, axis)
-    return out, out * (tangent - jnp.sum(out * tangent, axis, keepdims=True))
+    terms = out * tangent
+    return out, terms - out * jnp.sum(terms, axis, keepdims=True)
 
 
 @composite(static=("axis",))

@@ -41,6 +41,24 @@ PROGRAMS = {
     "gradient of a mixture of experts": (
         jax.grad(lambda w, g, h: jnp.sum(jnp.einsum("te,etf,efd->td", g, jnp.tanh(h), w) ** 2), (0, 1, 2)),
         [(8, 64, 32), (128, 8), (8, 128, 64)], 606208 + 512),
+    # a softmax's derivative writes out no product of the weights and their cotangent
+    "gradient of attention's weights": (
+        jax.grad(lambda q, k, v: jnp.sum(jax.nn.softmax(q @ k.T) @ v), (0, 1, 2)), [(256, 32)] * 3, 2 * 4 * 256 * 256 + 512),
+    # by digamma functions, not by what its value is made of
+    "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
+                           5 * 4 * LONG),
+    # the slope does not need the value
+    "gradient of log_ndtr": (jax.grad(lambda x: jnp.sum(jax.scipy.special.log_ndtr(x))), [(LONG,)], 512),
+    # the densities at the ends over the mass between them, not the slopes of that mass's quadrature
+    "gradient of a truncated normal density": (
+        jax.grad(lambda *args: jnp.sum(jax.scipy.stats.truncnorm.logpdf(*args)), (0, 1, 2)), [(LONG,)] * 3, 6 * 4 * LONG),
+    # the cotangents of two elements of each row, not those of rows in order
+    "gradient of quantiles": (jax.grad(lambda x: jnp.sum(jnp.quantile(x, 0.3, axis=1))), [(64, 1024)],
+                              2 * 4 * 64 * 1024 + 4096),
+    # what is solved for is negated in no copy of its own
+    "gradient of a normal density by its parameters": (
+        jax.grad(lambda *args: jnp.sum(jax.scipy.stats.multivariate_normal.logpdf(*args)), (0, 1, 2)),
+        [(256, 32), (32,), (32, 32)], 3 * 4 * 256 * 32 + 2 * 4 * 32 * 32),
     # vectors are whitened before they are subtracted, each from each
     "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     # segments are pieces side by side, no gather with an index for each element; x is transformed once

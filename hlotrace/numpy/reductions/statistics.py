@@ -1,6 +1,7 @@
 """Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
 from ... import lax
 from ...api.composite import composite
+from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
 from ...core.avals import aval_of
 from ...core.errors import check_choice
@@ -10,7 +11,7 @@ from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.reduce import argmax_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
-from ...primitives.arrays.slicing import slice_along
+from ...primitives.arrays.slicing import iota_p, slice_along
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ...runtime.devices import transfer_guards
@@ -337,14 +338,34 @@ def _as_float(n, like):
     return full(shape_of(like), n, dtype_of(like)) if is_symbolic_dim(n) else float(n)
 
 
-def _at(rows, position):
-    """The elements of the sorted `rows` (m, n) at whole float positions (m, k), clamped to the row."""
-    inside = e.maximum(e.minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
-    return take_along(rows, e.convert(inside, dtypes.int32), 1)
+@custom_jvp
+def _ranked(rows, places):
+    """The elements that are at `places` (m, k) of `rows` (m, n) once these are sorted."""
+    return take_along(sort(rows, dimension=1)[0], places, 1)
+
+
+@_ranked.defjvp
+def _ranked_jvp(primals, tangents):     # no tangent is put in order but those that are taken
+    (rows, places), (tangent, _) = primals, tangents
+    numbers = iota_p.bind(dtype=dtypes.int32, shape=shape_of(rows), dimension=1)
+    ranked, order = sort(rows, numbers, dimension=1)
+    return take_along(ranked, places, 1), take_along(tangent, take_along(order, places, 1), 1)
+
+
+def _at(rows, *positions):
+    """The elements of the rows (m, n), once sorted, at each of some whole float positions (m, k), clamped to
+    the row, and the last of each row.
+    """
+    m, n = shape_of(rows)
+    most, k = _as_float(n - 1, positions[0]), shape_of(positions[0])[1]
+    inside = [e.maximum(e.minimum(position, most), 0.0) for position in positions]
+    places = e.convert(concatenate([*inside, full((m, 1), n - 1, dtype_of(rows))], 1), dtypes.int32)
+    found, ends = _ranked(rows, places), [k * i for i in range(len(positions) + 1)]
+    return [slice_along(found, 1, start, end) for start, end in zip(ends, [*ends[1:], ends[-1] + 1])]
 
 
 def _at_fraction(rows, counts, q, method):
-    """The quantiles `q` (m, k) of the first `counts` (m, k) elements of sorted rows (m, n)."""
+    """The quantiles `q` (m, k) of the first `counts` (m, k) elements of sorted rows (m, n); their last."""
     if method == "inverted_cdf":
         return _at(rows, e.sub(e.ceil_p.bind(e.mul(counts, q)), 1.0))
     position = e.mul(e.sub(counts, 1.0), q)
@@ -353,11 +374,11 @@ def _at_fraction(rows, counts, q, method):
     floor, ceiling = e.floor_p.bind(position), e.ceil_p.bind(position)
     if method in ("lower", "higher"):
         return _at(rows, floor if method == "lower" else ceiling)
-    low, high = _at(rows, floor), _at(rows, ceiling)
+    low, high, last = _at(rows, floor, ceiling)
     if method == "midpoint":
-        return e.mul(e.add(low, high), 0.5)
+        return e.mul(e.add(low, high), 0.5), last
     fraction = e.sub(position, floor)
-    return e.add(e.mul(low, e.sub(1.0, fraction)), e.mul(high, fraction))
+    return e.add(e.mul(low, e.sub(1.0, fraction)), e.mul(high, fraction)), last
 
 
 def _at_weight(rows, weights, q):
@@ -389,16 +410,14 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
         if skip_nan:
             missing = reduce_sum(e.convert(is_nan(rows), dtype_of(rows)), (1,))
             counts = e.sub(counts, broadcast_in_dim(missing, target, (0,)))
-        rows, = sort(rows, dimension=1)
-        out = _at_fraction(rows, counts, fractions, method)
+        out, last = _at_fraction(rows, counts, fractions, method)
     else:
         if shape_of(weights) != shape:
             weights = broadcast_in_dim(weights, shape, axes)
         weights = e.select(is_nan(rows), 0.0, as_rows(cast(weights, dtype_of(rows))))
         rows, weights = sort(rows, weights, dimension=1)
-        out = _at_weight(rows, weights, fractions)
+        out, last = _at_weight(rows, weights, fractions), slice_along(rows, 1, n - 1, n)
     if not skip_nan:
-        last = slice_along(rows, 1, n - 1, n)
         spoilt = broadcast_in_dim(is_nan(last), target, (0, 1))      # NaN is sorted last
         out = e.select(spoilt, np.nan, out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest

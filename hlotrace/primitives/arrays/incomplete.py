@@ -93,14 +93,14 @@ def _phi_near(u):
 
 
 # B_2k / (2k (2k - 1))  (DLMF 5.11.1)
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
 
 def log_star(a):
     """log of gamma(a) / (sqrt(2 pi / a) (a / e)**a), which is about 1 / (12 a)."""
     large = gt(a, 10)
     safe, little = select(large, a, 10.0), select(large, 1.0, a)
-    series = div(polynomial(div(1, square(safe)), _STIRLING), safe)
+    series = div(polynomial(div(1, square(safe)), STIRLING), safe)
     main = sub(mul(sub(little, 0.5), log(little)), sub(little, math.log(2 * math.pi) / 2))
     return select(large, series, sub(lgamma_p.bind(little), main))
 

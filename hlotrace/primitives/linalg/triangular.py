@@ -58,8 +58,11 @@ def _solve_jvp(primals, tangents, **params):
         da = triangle(da, params["lower"], int(params["unit_diagonal"]))
         da = transposed(da) if params["transpose_a"] else da
         da = conj(da) if params["conjugate_a"] else da
+        single = shape_of(x)[-1 if params["left_side"] else -2] == 1     # then x is what is small
+        da = da if single else neg(da)
         moved = matmul(da, x) if params["left_side"] else matmul(x, da)
-        db = neg(moved) if db is None else sub(db, moved)
+        moved = neg(moved) if single else moved
+        db = moved if db is None else add(db, moved)
     return x, triangular_solve_p.bind(a, db, **params)
 
 

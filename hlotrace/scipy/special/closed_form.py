@@ -11,7 +11,7 @@ from ...api.composite import composite
 from ...lax.special import betainc as _betainc, igamma, igammac
 from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
-from ...primitives.arrays.incomplete import log_star
+from ...primitives.arrays.incomplete import STIRLING, log_star, polynomial
 from ...primitives.arrays.special import i1_over_x, polygamma_slope, whole_order, zeta_p, zeta_slope
 from ...primitives.common import static_int
 from .promotion import special
@@ -124,7 +124,20 @@ def gamma(x):
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
-@special()
+def _digamma_gap(a, b):
+    """digamma(a) - digamma(a + b), without the cancellation of large ones  (DLMF 5.11.2)."""
+    total = a + b
+    far = (a > 10) & (total > 10) & (total < jnp.inf)
+    x, y, step = jnp.where(far, a, 10), jnp.where(far, total, 10), jnp.where(far, b, 0)
+
+    def rest(x):
+        terms = [(2 * k + 1) * c for k, c in enumerate(STIRLING)]
+        return polynomial(1 / jnp.square(x), terms) / jnp.square(x)
+    series = rest(y) - rest(x) - jnp.log1p(step / x) - step / x / y / 2
+    return jnp.where(far, series, jnp.where(a == total, 0, lax.digamma(a) - lax.digamma(total)))
+
+
+@special(lambda out, a, b: _digamma_gap(a, b), lambda out, a, b: _digamma_gap(b, a))
 def betaln(a, b):
     """log|B(a, b)|, without the cancellation of large logarithms (DLMF 5.12.1, 5.11.1).
 

@@ -38,11 +38,6 @@ def _along(value, place):
 
 # --- of the normal distribution -------------------------------------------------------------------
 
-def _erfcx(x):
-    """For x >= 0."""
-    return chebyshev(1 - 6 / (x + 3), "erfcx") / (1 + 2 * x)
-
-
 def _rest(x, far, near, sign):
     """near(x), 1 less a product that is nearly 1 where `far`: there the asymptotic series of what is left
     (DLMF 7.12.1), whose terms are (2k - 1)!! (sign / 2 x**2)**k."""
@@ -56,6 +51,12 @@ def _erfcx_dx(out, x):
     if x.dtype.kind == "c":
         return 2 * x * out - 2 / _ROOT_PI
     return -2 / _ROOT_PI * _rest(x, x > 10, lambda x: 1 - _ROOT_PI * x * out, -1)
+
+
+@special(_erfcx_dx)
+def _erfcx(x):
+    """For x >= 0."""
+    return chebyshev(1 - 6 / (x + 3), "erfcx") / (1 + 2 * x)
 
 
 @special(_erfcx_dx, complex=True)
@@ -124,11 +125,12 @@ def _log_ndtr(order):
     return special(_log_ndtr_dx)(log_ndtr)
 
 
-def _log_ndtr_dx(out, x):
-    low = x < 0         # there the density over ndtr by erfcx, whose slopes do not cancel  (DLMF 7.2.3)
-    right, out = jnp.where(low, 0, x), jnp.where(low, 0, out)
-    above = jnp.exp(-jnp.square(right) / 2 - math.log(2 * math.pi) / 2 - out)
-    return jnp.where(low, math.sqrt(2 / math.pi) / erfcx(jnp.where(low, x, 0) * -math.sqrt(0.5)), above)
+def _log_ndtr_dx(_, x):
+    # the density over ndtr, by erfcx, whose slopes do not cancel (DLMF 7.2.3), as an expression of its own:
+    # what it had in common with the value would be written out
+    low, ratio = x < 0, _erfcx(jnp.abs(x * math.sqrt(0.5))) / 2
+    power = jnp.exp(-jnp.square(jnp.where(low, 0, x)) / 2)
+    return power / jnp.where(low, ratio, 1 - ratio * power) / math.sqrt(2 * math.pi)
 
 
 @special(lambda out, p: math.sqrt(2 * math.pi) * jnp.exp(jnp.square(out) / 2))

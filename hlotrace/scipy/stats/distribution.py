@@ -111,6 +111,13 @@ def _divided(law, given):
     return own, loc, scale, _or_nan(law.valid(*own) & (scale > 0))
 
 
+def _past(z, high):
+    """Is z above `high`, or infinite?"""
+    if isinstance(high, jnp.ndarray):
+        return (z > high) | (z == INF)
+    return z == INF if high == INF else z > high
+
+
 def _of_values(law, name, form):
     _, below, above = FUNCTIONS[name]
 
@@ -120,12 +127,12 @@ def _of_values(law, name, form):
         if law.counts and not name.endswith("pmf"):
             z = jnp.floor(z)
         low, middle, high = law.support(*own)
-        under, over = (z < low) | (z == -INF), (z > high) | (z == INF)
-        inside = ~under & ~over
-        value = form(jnp.where(inside, z, middle), *own)
+        under, over = _past(-z, -low), _past(z, high)
+        outside = under | over
+        value = form(jnp.where(outside, middle, z), *own)
         if name in ("pdf", "logpdf"):
             value = value / scale if name == "pdf" else value - jnp.log(scale)
-        return jnp.where(inside, value, jnp.where(under, below, above))
+        return jnp.where(outside, below if below == above else jnp.where(under, below, above), value)
     return body
 
 

@@ -143,6 +143,15 @@ def _mass(a, b):
     return where(close, total, where(one_side, beside, around))
 
 
+def _at_end(end, a, b):
+    """The density at an end over the probability between a and b, of which `_mass` is a multiple."""
+    c = _nearest(a, b)
+    return jnp.exp((c - end) * (c + end) / 2) / _mass(a, b)
+
+
+# `_nearest` moves with an end, and what that changes cancels
+@special(lambda _, a, b, *rest: -_at_end(a, a, b), lambda _, a, b, *rest: _at_end(b, a, b),
+         lambda _, a, b, *rest: _at_end(rest[0], *rest), lambda _, a, b, *rest: -_at_end(rest[1], *rest))
 def _log_share(a, b, low, high):
     """log of what of the probability between `low` and `high` is between a and b."""
     there, here = _nearest(low, high), _nearest(a, b)
@@ -159,6 +168,7 @@ def _truncated_log(upper):
     return log
 
 
+@special(lambda _, z, a, b: -z, lambda _, z, a, b: _at_end(a, a, b), lambda _, z, a, b: -_at_end(b, a, b))
 def _truncnorm_logpdf(z, a, b):
     c = _nearest(a, b)
     return (c - z) * (c + z) / 2 - jnp.log(_mass(a, b))
