@@ -393,12 +393,11 @@ class Compiled(FastPath, _Stage):
         For GPUs that are not here it is that of the CPU for their HLO, with a formula for each call of a
         library.
         """
-        found = introspect.cost(self._executable)
-        if found is None:
+        def of_gpu(piece: Any) -> Any:
             from ..inspection.planning import library_calls  # few programs need it
-            found = library_calls.cost_of_gpu(introspect.cost_of_hlo(self._executable, client.client("cpu")),
-                                              self.as_text())
-        return found
+            return library_calls.cost_of_gpu(introspect.cost_of_hlo(piece, client.client("cpu")),
+                                             introspect.optimized_text(piece))
+        return introspect.cost(self._executable, of_gpu)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, profile: Any = None) -> View:
         """As `Lowered.view`, with the optimized HLO, its collectives, and the memory that it needs.

@@ -162,6 +162,7 @@ _OPTIONS = {
     "jax_error_checking_behavior_divide": ("ignore", _one_of("ignore", "raise"), True),
     "jax_error_checking_behavior_oob": ("ignore", _one_of("ignore", "raise"), True),
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
+    "hlotrace_blocks_on_chips": (False, _flag, True),    # see runtime/executables/blocks.py
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
     # see `surfaced` in runtime/callback_guard.py

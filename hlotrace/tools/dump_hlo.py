@@ -234,7 +234,7 @@ class Program:
         blocks = {b.jaxpr: b.jaxpr.name for b in found}
         after = sum(len(part.eqns) for part in (jaxpr, *blocks))
         where = "the CPU" if program.platform == "cpu" else program.platform
-        _, pieces = program.platform.in_pieces and blocks_of(program) or (None, [])
+        _, pieces = blocks_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
         texts = [str(part.replace(eqns=[     # calls by name: each block is printed once
             e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]})

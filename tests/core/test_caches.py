@@ -81,7 +81,7 @@ OTHER = {      # for each option that changes programs, a value that it does not
     "jax_enable_x64": True, "jax_numpy_dtype_promotion": "strict", "jax_numpy_rank_promotion": "raise",
     "jax_default_matmul_precision": "highest", "jax_threefry_partitionable": False, "jax_debug_nans": True,
     "jax_debug_infs": True, "hlotrace_outline": False, "jax_check_static_indices": True,
-    "hlotrace_check_bounds": True, "jax_error_checking_behavior_nan": "raise",
+    "hlotrace_blocks_on_chips": True, "hlotrace_check_bounds": True, "jax_error_checking_behavior_nan": "raise",
     "jax_error_checking_behavior_divide": "raise", "jax_error_checking_behavior_oob": "raise",
 }
 

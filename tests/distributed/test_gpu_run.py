@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import piece_programs
 import pytest
 import triton_kernels
 from op_table import ROWS, linear_algebra, sharding
@@ -18,9 +19,11 @@ from places import ROOT
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
+from hlotrace.core.config import override
 from hlotrace.experimental import io_callback, pallas, serialize_executable
 from hlotrace.experimental.buffer_callback import buffer_callback
 from hlotrace.runtime.devices import chips
+from hlotrace.runtime.executables import blocks
 from hlotrace.sharding import Mesh, SingleDeviceSharding
 
 PLATFORM = os.environ.get("HLOTRACE_TEST_PLATFORM")
@@ -333,3 +336,14 @@ def test_what_was_compiled_for_a_topology_runs_here():
     sample = np.float32(samples("float32", 64, 64) / 64)
     np.testing.assert_allclose(loaded(hlotrace.device_put(sample, here())), np.tanh(sample @ sample),
                                rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_step_in_blocks_runs_as_the_whole(monkeypatch):
+    monkeypatch.setattr(blocks, "LIGHTEST_ON_CHIP", 1)
+    params, x = hlotrace.device_put((piece_programs.PARAMS, piece_programs.X), here())
+    whole = hlotrace.jit(piece_programs.step)(params, x)
+    with override("hlotrace_blocks_on_chips", True):
+        compiled = hlotrace.jit(piece_programs.step, donate_argnums=0).lower(params, x).compile()
+    assert len(compiled.runtime_executable()) > 1
+    hlotrace.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5), compiled(params, x), whole)
+    assert all(leaf.is_deleted() for leaf in hlotrace.tree.leaves(params)) and not x.is_deleted()

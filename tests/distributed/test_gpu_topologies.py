@@ -4,13 +4,16 @@ import re
 
 import pytest
 from gpu_topologies import needs_wheels
+from piece_programs import PARAMS, X, block
 
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
+from hlotrace.core.config import override
 from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
-from hlotrace.runtime.devices import chips, gpu_targets, plugins
+from hlotrace.runtime.devices import chips, gpu_targets, plugins, topology as target
+from hlotrace.runtime.executables import blocks
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 PLUGIN = plugins.Plugin("cuda", "/plugin.so", "jax-cuda12-pjrt")
@@ -129,10 +132,60 @@ def test_cost_counts_what_libraries_do():
     assert flops(jnp.linalg.qr, real) == pytest.approx(2 * 4 * 256 ** 3 / 3, rel=.02)
 
 
-@pytest.mark.parametrize("name", [
+chips_of_both = pytest.mark.parametrize("name", [
     pytest.param("h100:8", marks=needs_wheels),
     pytest.param("v5e:2x4", marks=pytest.mark.skipif("tpu" not in plugins.find(),
                                                      reason="no libtpu wheel is installed"))])
+
+
+@chips_of_both
+@pytest.mark.parametrize("over", ["a mesh", "a chip"])
+def test_programs_are_compiled_in_blocks_where_the_option_says_so(name, over, monkeypatch):
+    """With the memory and the costs of all pieces; numbers that differ from block to block are operands."""
+    monkeypatch.setattr(blocks, "LIGHTEST_ON_CHIP", 1)
+    topology = topologies.get_topology_desc(name)
+    mesh = topology.make_mesh((4, 2), ("data", "model"))
+
+    def where(*spec):
+        return NamedSharding(mesh, P(*spec)) if over == "a mesh" else SingleDeviceSharding(topology.devices[0])
+    params = [{"w": struct(64, 64, sharding=where(None, "model")), "b": struct(64, sharding=where("model")),
+               "scale": struct(64, sharding=where("model"))}] * 12
+
+    def loss(params, x):
+        for i, p in enumerate(params):
+            x = block(p, x) + hlotrace.random.normal(hlotrace.random.fold_in(hlotrace.random.key(0), i), x.shape)
+        return (x * x).mean()
+
+    def step(params, x):
+        return hlotrace.tree.map(lambda p, g: p - 0.1 * g, params, hlotrace.grad(loss)(params, x))
+    lowered = hlotrace.jit(step, donate_argnums=0).lower(params, struct(32, 64, sharding=where("data")))
+    whole = lowered.compile()
+    with override("hlotrace_blocks_on_chips", True):
+        compiled = lowered.compile()
+    assert len(compiled.runtime_executable()) < 12 and len(re.findall(": runs 1[12] times", compiled.as_text())) >= 2
+    assert compiled._executable.steps.constants
+    ours, theirs = compiled.cost_analysis(), whole.cost_analysis()
+    assert ours["flops"] == pytest.approx(theirs["flops"], rel=.5) and ours["bytes accessed"] > 0
+    assert name.startswith("h100") or 0 < ours["optimal_seconds"] < 1e-2
+    ours, theirs = compiled.memory_analysis(), whole.memory_analysis()
+    assert ours.temp_size_in_bytes > 0 < ours.alias_size_in_bytes
+    assert ours.argument_size_in_bytes <= theirs.argument_size_in_bytes
+    with pytest.raises(RuntimeError, match="step was compiled for . x .* of a topology, which are not here"):
+        compiled(PARAMS, X)
+    parts = serialize_executable.serialize(compiled)
+    with pytest.raises(ValueError, match="load the program where its chips are"):
+        serialize_executable.deserialize_and_load(*parts, execution_devices=topology.devices)
+
+
+@chips_of_both
+def test_what_all_pieces_need_has_to_fit(name):
+    device = topologies.get_topology_desc(name).devices[0]
+    target.check_memory("f", device, blocks.Memory(1 << 33, 1 << 33, 1 << 30, 0, 1 << 33))
+    with pytest.raises(hlotrace.errors.JaxRuntimeError, match="f does not fit: .* need 128.00 GiB of memory on"):
+        target.check_memory("f", device, blocks.Memory(1 << 36, 1 << 36, 0, 0))
+
+
+@chips_of_both
 def test_what_is_compiled_for_chips_that_are_not_here_is_serialized_for_where_they_are(name):
     topology = topologies.get_topology_desc(name)
     x = struct(64, 256, sharding=NamedSharding(topology.make_mesh((8,), ("d",)), P("d")))

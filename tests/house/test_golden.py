@@ -142,7 +142,7 @@ NO_TEXT = {
     "jax_default_prng_impl", "jax_softmax_custom_jvp", "jax_allow_f16_reductions", "jax_disable_bwd_checks",
     "jax_high_dynamic_range_gumbel", "jax_random_seed_offset", "jax_enable_custom_prng", "jax_enable_checks",
     "jax_debug_key_reuse", "jax_explicit_x64_dtypes", "jax_error_checking_behavior_nan",
-    "jax_error_checking_behavior_divide", "jax_error_checking_behavior_oob",
+    "jax_error_checking_behavior_divide", "jax_error_checking_behavior_oob", "hlotrace_blocks_on_chips",
 }
 
 

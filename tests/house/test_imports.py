@@ -272,6 +272,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.executables.runtime_checks: hlotrace.runtime.executables.dumps hlotrace.runtime.executables.blocks hlotrace.runtime.executables.spmd
         hlotrace.runtime.executables.runtime_checks: hlotrace.runtime.executables.sharded_blocks
         hlotrace.runtime.executables.sharded_blocks: hlotrace.runtime.mlir.shardy
+        hlotrace.runtime.executables.blocks: hlotrace.runtime.devices.topology
         hlotrace.runtime.executables.spmd: jaxlib
         hlotrace.runtime.executables.tiers: hlotrace.runtime.executables.kernels
         hlotrace.runtime.devices.transfer: hlotrace.sharding.named hlotrace.sharding.positional

@@ -1,6 +1,7 @@
 """Chips that are not here: topologies by name, and programs compiled for them."""
 from __future__ import annotations
 
+import functools
 import re
 import time
 import weakref
@@ -123,14 +124,10 @@ class _Elsewhere:
     run = take
 
 
-class Executable(_Elsewhere, executable.Executable):
-    """A program for one chip that is not here."""
-    __slots__ = ()
-
-
-class SpmdExecutable(_Elsewhere, spmd.SpmdExecutable):
-    """A program for several chips that are not here."""
-    __slots__ = ()
+@functools.cache
+def elsewhere(kind: Any) -> Any:
+    """A kind of Executable, as it is for chips that are not here."""
+    return type(kind.__name__, (_Elsewhere, kind), {"__slots__": ()})
 
 
 def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
@@ -142,7 +139,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
     text = in_range(text) if binding.sums_slice_starts else text
     with progress.compiling(lowered.jaxpr):
         compiled = compile_text(text, devices, options, lowered.jaxpr.name)
-    kind = SpmdExecutable if lowered.partition else Executable
+    kind = elsewhere(spmd.SpmdExecutable if lowered.partition else executable.Executable)
     return kind(compiled, lowered, devices[0], time.perf_counter() - start)
 
 
@@ -168,14 +165,20 @@ def compile_text(text: str, devices: Sequence[binding.Device], options: Any = No
             _refused(message, name, chip) or gpu_targets.missing(message, cuda)
             or binding.readable(message)) from None
     if memory := _memory.get(devices[0].client):
-        stats = compiled.get_compiled_memory_stats()
-        needed = (stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
-                  + stats.temp_size_in_bytes)
-        if needed > memory:
-            raise binding.JaxRuntimeError(_overflow(
-                name, "arguments, results and temporaries", f"{needed / (1 << 30):.2f} GiB", chip,
-                f"{memory / (1 << 30):.2f} GiB"))
+        check_memory(name, devices[0], compiled.get_compiled_memory_stats(), memory)
     return compiled
+
+
+def check_memory(name: str, device: binding.Device, stats: Any, memory: int | None = None) -> None:
+    """JaxRuntimeError for a program that needs more than the memory of a chip: `memory`, or its maker's."""
+    chip = chips.of_device(device)
+    memory = memory or _memory.get(device.client) or (chip.memory if chip else None)
+    needed = (stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
+              + stats.temp_size_in_bytes)
+    if memory and needed > memory:
+        raise binding.JaxRuntimeError(_overflow(
+            name, "arguments, results and temporaries", f"{needed / (1 << 30):.2f} GiB", device.device_kind,
+            f"{memory / (1 << 30):.2f} GiB"))
 
 
 def _refused(message: str, name: str, chip: str) -> str | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.avals import aval_of, physical
+from ...core.config import config
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ...core.programs import cached
 from ...lowering.lowered import lower
@@ -26,7 +27,7 @@ from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
 from ...transforms.residuals import bytes_of
 from .. import array_impl, binding
-from ..devices import shards
+from ..devices import client, shards
 from . import compilation
 from .executable import Executable
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
 LIGHTEST_EACH = 1e7     # the same for each of several devices, where starting it costs more
+LIGHTEST_ON_CHIP = 1e9  # the same for each GPU or TPU: not measured, 20 us of one
 MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, one program compiles sooner
 MOST_IN_ROW = 4         # pieces that a row of calls of one lighter block becomes
 
@@ -48,11 +50,15 @@ class Block:
 
 def blocks_of(lowered: Lowered, thin: bool = True) -> tuple[Jaxpr, list[Block]] | None:
     """(the program with outputs that are all its own, its Blocks in order), or None where it is better left
-    in one; for `thin` see `outline`."""
-    if lowered.effects or lowered.callbacks or lowered.inspections:
+    in one, as it is for chips unless `hlotrace_blocks_on_chips` is on; for `thin` see `outline`."""
+    here = lowered.platform.in_pieces
+    if lowered.effects or lowered.callbacks or lowered.inspections or not (
+            here or config.hlotrace_blocks_on_chips):
         return None
     jaxpr, blocks = lowered.outlined(thin)
-    lightest = LIGHTEST_EACH * len(lowered.partition.devices) if lowered.partition else LIGHTEST
+    lightest = LIGHTEST if here else LIGHTEST_ON_CHIP
+    if lowered.partition:
+        lightest = (LIGHTEST_EACH if here else LIGHTEST_ON_CHIP) * len(lowered.partition.devices)
     heavy = {b.jaxpr for b in blocks if work(b.jaxpr) >= lightest}
     if not heavy:
         return None
@@ -134,7 +140,7 @@ class Steps:
     last backwards, of constants."""
     # (what runs, its operands, results, what is free then)
     steps: list[tuple[Executable, list[int], list[int], list[int]]]
-    constants: list[binding.Buffer]
+    constants: list[Any]        # Buffers; NumPy arrays for devices of a topology
     width: int                  # slots of what is made
     out_slots: list[int]
     donated: frozenset[int]
@@ -169,7 +175,7 @@ def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Execut
     """
     keep_freed_memory()
     slots = {v: i for i, v in enumerate(jaxpr.invars)}
-    constants: list[binding.Buffer] = []
+    constants: list[Any] = []
 
     def slot(v: Var | Literal) -> int:
         if type(v) is Literal:      # a piece takes buffers only
@@ -246,17 +252,26 @@ def compiled_in(executables: Iterable[Executable]) -> tuple[float, str | None]:
     return sum(e.compile_seconds for e in different), "" if all(e.from_disk for e in different) else None
 
 
-def put_constant(value: Any, device: binding.Device) -> binding.Buffer:
-    """A constant on a device."""
-    return array_impl.put(value, physical(aval_of(value)), device)
+def put_constant(value: Any, device: binding.Device) -> Any:
+    """A constant on a device; on one of a topology, as it is."""
+    return value if client.is_elsewhere(device) else array_impl.put(value, physical(aval_of(value)), device)
+
+
+def in_blocks(kind: Any, lowered: Lowered, device: binding.Device, steps: Steps, *more: Any) -> Executable:
+    """An Executable of one of these kinds.  JaxRuntimeError where the chips of a topology are too small."""
+    if client.is_elsewhere(device):
+        from ..devices import topology
+        topology.check_memory(lowered.jaxpr.name, device, steps.memory)
+        kind = topology.elsewhere(kind)
+    return kind(lowered, device, steps, *more)
 
 
 def _on_one_device(lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block], device: binding.Device,
-                   compiler_options: Mapping[str, Any] | None) -> BlockExecutable:
+                   compiler_options: Mapping[str, Any] | None) -> Executable:
     programs = _each_lowered(lowered, pieces)
     compiled = {program: compilation.compile_whole(alone, device, compiler_options, len(programs))
                 for program, alone in programs.items()}
-    return BlockExecutable(lowered, device, steps_of(
+    return in_blocks(BlockExecutable, lowered, device, steps_of(
         jaxpr, pieces, [compiled[piece.program] for piece in pieces], lowered.donated,
         functools.partial(put_constant, device=device), bytes_of))
 
@@ -275,7 +290,7 @@ def compiled_alone(lowered: Lowered) -> list[Lowered]:
 def compile_lowered(lowered: Lowered, device: binding.Device,
                     compiler_options: Mapping[str, Any] | None = None) -> Executable:
     """An Executable for a Lowered program on one device, in pieces where that is better."""
-    found = blocks_of(lowered) if lowered.platform.in_pieces else None
+    found = blocks_of(lowered)
     if found is None:
         return compilation.compile_whole(lowered, device, compiler_options)
     return _on_one_device(lowered, *found, device, compiler_options)

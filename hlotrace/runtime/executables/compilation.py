@@ -12,6 +12,7 @@ from ...core import source_info
 from ...core.caches import LRUCache
 from ...core.config import CompilerEffortLevel, config
 from ...core.jaxpr import sub_jaxprs
+from ...lowering.outline import tokens_of
 from .. import binding, callback_guard
 from ..devices import client
 from . import progress
@@ -107,14 +108,27 @@ def _sooner(lowered: Lowered) -> Mapping[str, Any]:
     """`binding.sooner` for a program that runs as fast with it.
 
     It is one on few elements, on fewer where it loops, or one that computes each element from those at one
-    place. Its text tells, also of what primitives hold and lower to: all types that it names are counted.
+    place. Its text tells, also of what primitives hold and lower to: all types that it names are counted. One
+    that computes many results alike compiles no sooner: the fusion emitters compile equal fusions once.
     """
     text = lowered.text
     if not binding.sooner or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
         return {}
     elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
     few = _SMALL_LOOP if "stablehlo.while" in text else _SMALL
+    if _alike(lowered.jaxpr):
+        return {}
     return binding.sooner if elements <= few or not _ORDERED.search(text) and _each(lowered.jaxpr) else {}
+
+
+def _alike(jaxpr: Jaxpr) -> bool:
+    """Are there three results or more of each kind: computed alike, from arguments of the same types?"""
+    made: dict[Any, int] = {}
+    kinds: dict[Any, Any] = {v: v.aval for v in jaxpr.invars}
+    for token, eqn in zip(tokens_of(jaxpr.eqns), jaxpr.eqns):
+        kind = made.setdefault((token, *map(kinds.get, eqn.invars)), len(made))
+        kinds.update((v, (kind, i)) for i, v in enumerate(eqn.outvars))
+    return 3 * len({*map(kinds.get, jaxpr.outvars)}) < len(jaxpr.outvars)
 
 
 def _each(jaxpr: Jaxpr) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...core.effects import IO
 from ...core.jaxpr import Jaxpr, Var
 from ...core.surface.importing import renamed
@@ -47,7 +49,8 @@ def dump(executable: Executable, more: Any) -> bytes:
         parts, steps = [piece for piece, _ in executable.pieces], executable.steps
         described["steps"] = {
             "steps": [(parts.index(piece), *slots) for piece, *slots in steps.steps], "width": steps.width,
-            "constants": [binding.to_numpy(b, b.aval) for b in steps.constants],
+            "constants": [b if isinstance(b, np.ndarray) else binding.to_numpy(b, b.aval)
+                          for b in steps.constants],
             "out_slots": steps.out_slots, "memory": dataclasses.astuple(steps.memory)}
         described["shardings"] = executable.in_shardings, executable.out_shardings
     else:

@@ -1,6 +1,7 @@
 """What XLA says of a program: HLO before and after optimization, cost."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import binding
@@ -43,30 +44,35 @@ def at_other_lines(executable: Executable) -> bool:
     return any(compilation.at_other_lines(piece.lowered.text, piece.stored) for piece, _ in executable.pieces)
 
 
-def cost(executable: Executable) -> dict[str, float] | None:
+def cost(executable: Executable, otherwise: Callable[[Executable], dict[str, float]]) -> dict[str, float]:
     """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  Loops count once.
 
-    `optimal_seconds`, which TPUs have, is an estimate of the time of one run.  None where XLA has no analysis
-    of its own, for GPUs that are not here.
+    `optimal_seconds`, which TPUs have, is an estimate of the time of one run.  `otherwise` gives the analysis
+    of a piece where XLA has none of its own, for GPUs that are not here.
     """
     total: dict[str, float] = {}
     for piece, calls in executable.pieces:
-        try:
-            found = piece.loaded.cost_analysis()
-        except binding.JaxRuntimeError as error:
-            if "UNIMPLEMENTED" in str(error):
-                return None
-            raise
-        for name, value in (found[0] if isinstance(found, list) else found).items():
+        found = _cost(piece)
+        for name, value in (otherwise(piece) if found is None else found).items():
             total[name] = total.get(name, 0) + calls * value
-    if "optimal_seconds" in total:      # XLA takes a second off for each of these, which take no time
-        total["optimal_seconds"] += optimized_text(executable).count('custom_call_target="ConcatBitcast"')
     return total
 
 
-def cost_of_hlo(executable: Executable, client: binding.Client) -> dict[str, float]:
+def _cost(piece: Executable) -> dict[str, float] | None:
+    try:
+        found = piece.loaded.cost_analysis()
+    except binding.JaxRuntimeError as error:
+        if "UNIMPLEMENTED" in str(error):
+            return None
+        raise
+    found = dict(found[0] if isinstance(found, list) else found)
+    if "optimal_seconds" in found:      # XLA takes a second off for each of these, which take no time
+        found["optimal_seconds"] += optimized_text(piece).count('custom_call_target="ConcatBitcast"')
+    return found
+
+
+def cost_of_hlo(piece: Executable, client: binding.Client) -> dict[str, float]:
     """What XLA's cost analysis for another client says of the optimized HLO, a dict."""
-    (piece, _), = executable.pieces
     module, = piece.loaded.hlo_modules()
     return binding._jax.hlo_module_cost_analysis(client, module)
 

@@ -22,10 +22,10 @@ from ...sharding.mesh import Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from ...transforms.residuals import bytes_of, renamed
-from ..devices import shards
+from ..devices import client, shards
 from ..processes import consistency_checks
 from . import compilation
-from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, steps_of
+from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, in_blocks, steps_of
 from .spmd import SpmdExecutable
 from .sums_of_pieces import summed_together
 
@@ -55,7 +55,7 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
     It is not where a mesh cannot say how a value is split, or where pieces would gather again what one has
     gathered.
     """
-    plan = _plan(lowered, thin=True) if lowered.platform.in_pieces and _over_one_mesh(lowered) else None
+    plan = _plan(lowered, thin=True) if _over_one_mesh(lowered) else None
     if plan is not None and plan.exchanges:     # what a piece computes again it may gather again
         plan = min((p for p in (plan, _plan(lowered, thin=False)) if p), key=lambda p: p.exchanges)
     if plan is None or plan.exchanges and plan.exchanges > plan.in_one():
@@ -71,7 +71,7 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
         return bytes_of(v) * math.prod(shardings[v].shard_shape(v.aval.shape)) // max(v.aval.size, 1)
     steps = steps_of(jaxpr, plan.pieces, executables, lowered.donated,
                      functools.partial(put_everywhere, mesh=partition.mesh), size)
-    return SpmdBlockExecutable(lowered, device, steps, (
+    return in_blocks(SpmdBlockExecutable, lowered, device, steps, (
         [s or shardings[v] for s, v in zip(partition.ins, jaxpr.invars)],
         [s or shardings[v] for s, v in zip(partition.outs, jaxpr.outvars)]))
 
@@ -127,8 +127,10 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
                  lambda: shardy.main_specs(text).exchanges)
 
 
-def put_everywhere(value: Any, mesh: Mesh) -> binding.Buffer:
-    """A constant on each device of a mesh."""
+def put_everywhere(value: Any, mesh: Mesh) -> Any:
+    """A constant on each device of a mesh; on those of a topology, as it is."""
+    if client.is_elsewhere(mesh._devices[0]):
+        return value
     return shards.put(value, aval_of(value), NamedSharding(mesh, PartitionSpec()))
 
 

@@ -135,6 +135,8 @@ SOONER = {  # which are compiled without fusion emitters, by what compiles them 
     "a loop over more": (LOOP, jnp.ones(1000), False),
     "over devices": (lambda x: jnp.tanh(x * 2) + x.sum(), OVER_DEVICES, True),
     "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),
+    "many results": (lambda x: [jnp.sin(x) + i for i in range(8)], X, True),
+    "many results alike": (lambda xs: [jnp.sin(x) for x in xs], [X + i for i in range(8)], False),
     "float16": (lambda x: x * 2, X.astype(jnp.float16), False),
     "float8": (lambda x: x.astype(jnp.float8_e4m3fn).astype(jnp.float32), X, False),
     "float4": (lambda x: x.astype(jnp.float4_e2m1fn).astype(jnp.float32), X, False),
