@@ -48,7 +48,7 @@ def _committed(x: Any) -> bool:
 
 
 def _only_devices_differ(x: ArrayImpl, sharding: Any) -> bool:
-    held = x.sharding
+    held: Any = x.sharding
     return held._devices != sharding._devices and held._kind == sharding._kind and (
         held.is_fully_replicated and sharding.is_fully_replicated or held.divides_alike(sharding, x.ndim))
 

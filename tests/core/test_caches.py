@@ -290,6 +290,7 @@ SCOPES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*with mesh:DeprecationWarning")
 @pytest.mark.parametrize("road", SCOPES)
 def test_nothing_stays_in_force(road):
     """Whether the function returns or raises."""
