@@ -20,7 +20,8 @@ SOURCE, HTML = SITE / "source", SITE / "html"
 CONTENTS = {
     "Tutorials": [*(f"docs/learn/{name}.md" for name in """start transformations random devices processes from_numpy
                     from_pytorch""".split()), "docs/coming_from_jax.md", "docs/learn/flax.md", "docs/inside_a_program.md",
-                  "docs/viewer.md", "docs/not_here.md", "docs/plan.md", "docs/profile.md", "docs/chips.md", "docs/primitives.md", "docs/kernels.md"],
+                  "docs/viewer.md", "docs/not_here.md", "docs/plan.md", "docs/profile.md", "docs/chips.md", "docs/primitives.md", "docs/kernels.md",
+                  "docs/tpu_kernels.md"],
     "Errors": ["docs/errors.md", *(f"docs/errors/{name}.md" for name in
                "tracers shapes dtypes indices loops keys devices running".split())],
     "Guides": [*(f"docs/{name}.md" for name in """devices many_devices many_processes compiling

@@ -180,7 +180,10 @@ def with_sharding(x, sharding):
         aval = abstract(x)
     except TypeError:       # a static argument, or a mistake that tracing tells
         return x
-    return x if sharding is None else struct_of(aval, sharding)
+    try:
+        return x if sharding is None else struct_of(aval, sharding)
+    except ValueError as error:
+        raise cli.UsageError(f"--in_spec of an argument {aval.str_short()}: {error}") from error
 
 
 class Program:

@@ -52,7 +52,7 @@ def test_slices_by_start_and_size():
             (lambda: x[jax.ds(n, -1)], TypeError, "not between 0 and 10"),
             (lambda: x[jax.ds(n, n)], TypeError, "static int"),
             (lambda: x[jax.ds(jnp.float32(1), 2)], TypeError, r"one integer, but is float32\[\]"),
-            (lambda: x[jax.ds(n, 2, 2)], NotImplementedError, "stride=2")]:
+            (lambda: x[jax.ds(n, 6, 2)], TypeError, "size 6 in steps of 2")]:
         with pytest.raises(error, match=words):
             bad()
     assert [level.value for level in jax.CompilerEffortLevel] == [0, 9, 19, 29, 39]

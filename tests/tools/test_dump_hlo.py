@@ -344,7 +344,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, MESH, "--in_spec=data"], "--in_spec gives 1 SPECs for 2 arguments; `?` leaves one to the compiler"),
     ([*LAYER, MESH, "--in_spec=data;da ta"], "--in_spec 'da ta': 'da ta' is neither - nor a mesh axis"),
     ([*LAYER, MESH, "--in_spec=data;nope"], "Resource axis: nope of P('nope',) is not found in mesh: ('data', 'model')"),
-    ([*LAYER, MESH, "--in_spec=-,-,data;-"], "ValueError: argument x of layer: "),
+    ([*LAYER, MESH, "--in_spec=-,-,data;-"], "--in_spec of an argument float32[8,16]: Sharding"),
     ([*LAYER, MESH, "--out_spec=nope"], "Resource axis: nope"),
     ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
     ([*LAYER, "--platform=h10:8"], "the name of a topology, such as h100:8 or v5e:2x4; did you mean 'h100'?"),

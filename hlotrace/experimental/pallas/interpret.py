@@ -71,7 +71,8 @@ def force_tpu_interpret_mode(params=InterpretParams()):
 
 def set_tpu_interpret_mode(params=InterpretParams()):
     """Have kernels run in interpret mode, on this thread, from now on; None ends it."""
-    state.put(overrides={**(state.overrides or {}), interpreted: params})
+    state.put(overrides={**(state.overrides or {}), interpreted: params},
+              blocks=(*state.blocks, (interpreted, params, object())))
 
 
 def reset_tpu_interpret_mode_state():

@@ -25,14 +25,24 @@ class Slice:
 _ABSENT = object()
 
 
-def ds(start, size=_ABSENT, stride=None):
-    """An index that selects `size` elements from `start` on: `start:start + size * stride:stride`.
+def as_slices(index):
+    """An index with a slice in the place of each Slice that begins at an int."""
+    if type(index) is tuple:
+        return tuple(map(as_slices, index))
+    if type(index) is Slice and not isinstance(index.start, Array):
+        return slice(index.start, index.start + index.size, index.stride)
+    return index
 
-    As an index it raises a TypeError for a size that is traced, negative or larger than the axis has.
+
+def ds(start, size=_ABSENT, stride=None):
+    """An index that selects `size` elements from `start` on, every `stride`-th.
+
+    As in JAX, what is read of an array from an int on is `start:start + size:stride`.  As an index it raises
+    a TypeError for a size that is traced, negative or larger than the axis has.
 
     Args:
-        start: an int, or an array of one integer, which may be traced; where it is read, the window is moved
-            so that it is inside of the array, and `at[...]` writes nothing outside.
+        start: an int, or an array of one integer, which may be traced: where it is read, such a window is
+            moved so that it is inside of the array.  `at[...]` writes nothing outside.
         size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
         stride: an int, 1 for None.
     Raises:

@@ -33,7 +33,7 @@ from ...primitives.common import prod, scalar, shape_of, warn_of_imaginary_part
 from ...runtime.devices import transfer_guards
 from ...runtime.recalled import recall
 from ..util import joint_shape
-from .index_entries import AXISLESS, expand
+from .index_entries import AXISLESS, as_slices, expand
 
 # --- windows: ints, slices and traced scalars -----------------------------------------------------
 
@@ -381,7 +381,7 @@ def getitem(x, index):
 
 def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None, wrap=True):
     """`x.at[index].get(...)`."""
-    shape = x.shape
+    shape, index = x.shape, as_slices(index)
     entries = expand(shape, index, wrap, mode is None)
     if state.check_bounds and mode is None:
         check_bounds(shape, index, wrap)

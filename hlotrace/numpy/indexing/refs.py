@@ -324,6 +324,18 @@ def _check_inside(shape, entries):
                              "negative ones count from the end")
 
 
+def _check_windows(shape, entries):
+    """ValueError where a window that begins at an int goes beyond its axis."""
+    axes = [e for e in entries if e is not None and not isinstance(e, bool)]
+    gap = axes.index(Ellipsis) if Ellipsis in axes else len(axes)
+    for i, e in enumerate(axes):
+        if type(e) is tuple and e[0] == "window" and e[1] is not TRACED:
+            (_, start, size, stride), dim = e, shape[i if i < gap else i - len(axes)]
+            if start < 0 or size and start + (size - 1) * stride >= dim:
+                raise ValueError(f"Out of bound slice: start={start}, size={size}, stride={stride}, dim={dim}: "
+                                 "a window of a Ref is inside of it")
+
+
 def part_of(aval, layout, operands):
     """The type of what the steps of a view select of a Ref of the type `aval`; see `layout_of`."""
     return _program(get_p, aval, layout, tuple(map(aval_of, operands)), ()).out_avals[0]
@@ -402,7 +414,9 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
         operands = iter(operands)
         steps = _steps(layout, operands)
         before = value
-        for how, what in steps:
+        for (how, what), (_, static) in zip(steps, layout):
+            if how == "at":
+                _check_windows(before.shape, static)
             before = _step(before, how, what)
         if primitive is get_p:
             return [before]
@@ -426,7 +440,9 @@ def _entry(e, operands):
     kind, start, *rest = e
     if kind == "slice":
         return slice(start, *rest)
-    return index_entries.Slice(next(operands) if start is TRACED else start, *rest)
+    size, stride = rest
+    return index_entries.Slice(next(operands), *rest) if start is TRACED else slice(
+        start, start + size * stride, stride)
 
 
 def _step(value, how, what):

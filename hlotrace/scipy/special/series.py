@@ -434,7 +434,8 @@ def _hyp1f1_value(a, b, x):
         above, below = p + (k - 1), q + (k - 1)
         ended = (above == 0) & (below == 0)     # a polynomial ends before the pole
         term = term * jnp.where(far, above * below, above / jnp.where(ended, 1, below)) * v / k
-        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total + term]
+        total = total + term
+        return jnp.abs(term) > jnp.abs(total) * _half_eps(v), [term, total]
     half = jnp.exp(jnp.where(flip & ~far, -y / 2, 0))       # twice: its square is out of range
     half = jnp.where((half == 0) & ~_ends(p), jnp.nan, half)
     large = jnp.where(far, y, 1)

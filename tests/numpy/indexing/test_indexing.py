@@ -293,7 +293,7 @@ def test_take_along_axis_of_negative_indices():
     (1, 4, 1, 1), (1, 3, 3, 1), (0, 5, 2, 0), (8, 4, 1, 6), (9, 3, 3, 3), (-2, 2, 1, 8), (-9, 3, 4, 1), (-20, 2, 1, 0),
     (3, 0, 1, 3)])
 def test_windows(start, size, stride, first):
-    """A window is moved inside of the array where it is read, whether its start is traced or not; nothing is
+    """A window from a traced start is moved inside of the array where it is read, one from an int is a slice; nothing is
     written outside."""
     x, places = np.arange(10.0), [first + stride * i for i in range(size)]
     there = [i for i in (start + 10 * (start < 0) + stride * k for k in range(size)) if 0 <= i < 10]
@@ -307,20 +307,29 @@ def test_windows(start, size, stride, first):
         ref = jax.new_ref(rows)
         ref[1, jax.ds(i, size, stride)] += 100.0
         return ref[...]
-    for begin in (lambda f: f(start), lambda f: jax.jit(f)(start)):
-        for function, want in (
-                (lambda i: jnp.asarray(x)[jax.ds(i, size, stride)], x[places]),
-                (lambda i: jnp.asarray(rows)[jnp.array([1, 0, 1]), jax.ds(i, size, stride)],
-                 rows[[1, 0, 1]][:, places]),
+
+    def read(i):
+        window = jax.ds(i, size, stride)
+        return jnp.asarray(x)[window], jnp.asarray(rows)[jnp.array([1, 0, 1]), window]
+    for function, begin, want in (
+            (read, jax.jit, (x[places], rows[[1, 0, 1]][:, places])),
+            (read, lambda f: f, (x[start:start + size:stride], rows[[1, 0, 1]][:, start:start + size:stride])),
+            *[(function, begin, want) for begin in (jax.jit, lambda f: f) for function, want in (
                 (lambda i: jnp.asarray(x).at[jax.ds(i, size, stride)].set(-1.0), written),
-                (lambda i: jnp.zeros(10).at[jax.ds(i, size, stride)].add(1.0), written != x),
-                (add_to_ref, inside)):
-            np.testing.assert_array_equal(begin(function), want)
+                (lambda i: jnp.zeros(10).at[jax.ds(i, size, stride)].add(1.0), written != x))],
+            (add_to_ref, jax.jit, inside)):
+        jax.tree.map(np.testing.assert_array_equal, begin(function)(start), want)
+    if first == start:
+        np.testing.assert_array_equal(add_to_ref(start), inside)
+    else:
+        with pytest.raises(ValueError, match=f"Out of bound slice: start={start}, size={size}"):
+            add_to_ref(start)
 
 
 @pytest.mark.parametrize("window, words", [((0, 11), "size 11 "), ((0, 5, 3), "size 5 in steps of 3"),
-                                           ((0, 2, 0), "must be positive"), ((1.5, 2), "one integer"),
-                                           ((0, 2.0), "a static int")])
+                                           ((0, 2, 0), "must be positive"), ((0, 2.0), "a static int")])
 def test_faulty_windows(window, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        jnp.arange(10)[jax.ds(*window)]
+        jnp.arange(10)[jax.ds(jnp.int32(window[0]), *window[1:])]
+    with pytest.raises((TypeError, ValueError), match=words):
+        jnp.arange(10).at[jax.ds(*window)].set(0)
