@@ -332,8 +332,8 @@ def _check_windows(shape, entries):
         if type(e) is tuple and e[0] == "window" and e[1] is not TRACED:
             (_, start, size, stride), dim = e, shape[i if i < gap else i - len(axes)]
             if start < 0 or size and start + (size - 1) * stride >= dim:
-                raise ValueError(f"Out of bound slice: start={start}, size={size}, stride={stride}, dim={dim}: "
-                                 "a window of a Ref is inside of it")
+                raise ValueError(f"Out of bound slice: start={start}, size={size}, stride={stride}, "
+                                 f"dim={dim}: a window of a Ref is inside of it")
 
 
 def part_of(aval, layout, operands):
