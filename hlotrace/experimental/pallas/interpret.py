@@ -71,8 +71,9 @@ def force_tpu_interpret_mode(params=InterpretParams()):
 
 def set_tpu_interpret_mode(params=InterpretParams()):
     """Have kernels run in interpret mode, on this thread, from now on; None ends it."""
-    state.put(overrides={**(state.overrides or {}), interpreted: params},
-              blocks=(*state.blocks, (interpreted, params, object())))
+    blocks = [block for block in state.blocks if block[0] is not interpreted]
+    blocks += [(interpreted, params, object())] if params is not None else []
+    state.put(overrides={key: value for key, value, _ in blocks} or None, blocks=(*blocks,))
 
 
 def reset_tpu_interpret_mode_state():

@@ -8,6 +8,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import state
 from hlotrace.experimental import pallas as pl
 from hlotrace.experimental.pallas import tpu, tpu_sc
 from hlotrace.sharding import PartitionSpec as P
@@ -277,7 +278,7 @@ def test_interpret_params():
         params(uninitialized_memory="one")
     with pytest.raises(NotImplementedError, match="interpret=2"):
         run(interpret=2)(numbers(4))
-    f = jax.jit(run())
+    f, before = jax.jit(run()), state.trace_key
     with tpu.force_tpu_interpret_mode(params(uninitialized_memory="zero")):
         assert f(numbers(4)).tolist() == [3, 0]
     with pytest.raises(ValueError, match="interpret"):
@@ -288,6 +289,7 @@ def test_interpret_params():
     finally:
         tpu.reset_tpu_interpret_mode_state()
         tpu.set_tpu_interpret_mode(None)
+    assert state.trace_key is before and not state.blocks
 
 
 def test_checks_of_kernels():
