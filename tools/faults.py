@@ -143,7 +143,7 @@ FAULTS = (
           "an entry that was used again is the first to go"),
     Fault("cache-of-key", "core/caches.py", "found = tables.get(key)", "found = tables.get(None)",
           "two caches of one owner are one"),
-    Fault("override-inside", "core/config.py", "overrides={**(state.overrides or {}), key: value}", "overrides={key: value}",
+    Fault("override-inside", "core/config.py", "*state.blocks, (key, value, object())", "(key, value, object()),",
           "an option that is overridden inside of another override ends that"),
     Fault("scopes-around", "core/source_info.py", '")" * around.count("(")', '")" * min(around.count("("), 1)',
           "scopes of two transformations are written with one bracket"),

@@ -271,8 +271,9 @@ class State(threading.local):
     check_bounds = False
     noting: tuple[str, ...] = ()    # of "nan", "divide", "oob", the errors that numpy's functions note
     no_execution = False
-    overrides: dict[Any, Any] | None = None     # thread-local values of options
-    blocks: tuple[Any, ...] = ()    # (key, value, its own object) of each `with` that set one, in their order
+    # (key, value, its own object) of each block that set an option on this thread, in their order
+    blocks: tuple[Any, ...] = ()
+    overrides: dict[Any, Any] | None = None     # what they set, the last one each
     trace_key: TraceKey    # all of this that a trace depends on
     version: int           # of the options that this is up to date with
 
@@ -321,14 +322,15 @@ class State(threading.local):
                 self.refresh()      # what was set for good in the block, or after an interrupt an outer block
 
 
-_DECIDE = "overrides", "meshes", "mesh_to_run_on", "axis_env"
-_FOLLOWS = ("x64", "disable_jit", "check_floats", "check_bounds", "noting", "no_execution", "trace_key",
+_DECIDE = "blocks", "meshes", "mesh_to_run_on", "axis_env"
+_FOLLOWS = ("overrides", "x64", "disable_jit", "check_floats", "check_bounds", "noting", "no_execution", "trace_key",
             "version")
 
 
 def _refresh(namespace: dict[str, Any]) -> None:
     """Bring the namespace of a thread's `state` up to date with the options."""
-    overrides, version = namespace.get("overrides"), config._version
+    overrides: Any = {key: value for key, value, _ in namespace.get("blocks", ())} or None
+    version = config._version
     values = config._values if overrides is None else {**config._values, **overrides}
     options = [values[name] for name in TRACING]
     options += [values[name] for name, (_, tracing) in defined.items() if tracing]
@@ -342,7 +344,7 @@ def _refresh(namespace: dict[str, Any]) -> None:
         made.options, made.meshes, made.axes = fields
         key = _trace_keys.setdefault(fields, made)
     namespace.update(
-        x64=values["jax_enable_x64"], disable_jit=values["jax_disable_jit"],
+        overrides=overrides, x64=values["jax_enable_x64"], disable_jit=values["jax_disable_jit"],
         check_floats=values["jax_debug_nans"] or values["jax_debug_infs"],
         check_bounds=values["hlotrace_check_bounds"],
         noting=tuple([kind for kind, chosen in (("nan", values["jax_error_checking_behavior_nan"]),
@@ -558,12 +560,17 @@ def overridden(key: Any, value: Any) -> Iterator[None]:
     """
     blocks = now = *state.blocks, (key, value, object())
     try:
-        with state.changed(overrides={**(state.overrides or {}), key: value}, blocks=blocks):
+        with state.changed(blocks=blocks):
             try:
                 yield
             finally:
                 now = state.blocks
     finally:
         if now is not blocks:
-            now = tuple([block for block in now if block is not blocks[-1]])
-            state.put(overrides={key: value for key, value, _ in now} or None, blocks=now)
+            state.put(blocks=tuple([block for block in now if block is not blocks[-1]]))
+
+
+def keep_overridden(key: Any, value: Any) -> None:
+    """As `overridden`, from now on; None ends it."""
+    blocks = [block for block in state.blocks if block[0] is not key]
+    state.put(blocks=(*blocks, *([] if value is None else [(key, value, object())])))

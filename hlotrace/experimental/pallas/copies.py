@@ -13,7 +13,6 @@ from ... import lax, numpy as jnp
 from ...core.config import state
 from ...core.errors import ShapeError
 from ...core.pytrees import pytree
-from ...core.surface.public import export_names
 from ...numpy.indexing.refs import indices_of, with_indices
 from ...primitives.programs import checks
 from .grid_blocks import place_of
@@ -319,5 +318,3 @@ def get_barrier_semaphore():
     """The semaphore that a kernel has for meeting other devices.  ValueError outside of kernels."""
     return place_of("get_barrier_semaphore").barrier
 
-
-export_names(globals())

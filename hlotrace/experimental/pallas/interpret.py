@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import lax, numpy as jnp
-from ...core.config import override, state
+from ...core.config import keep_overridden, override
 from ...core.pytrees import pytree
 from ...ref import new_ref
 from .copies import is_semaphore
@@ -71,9 +71,7 @@ def force_tpu_interpret_mode(params=InterpretParams()):
 
 def set_tpu_interpret_mode(params=InterpretParams()):
     """Have kernels run in interpret mode, on this thread, from now on; None ends it."""
-    blocks = [block for block in state.blocks if block[0] is not interpreted]
-    blocks += [(interpreted, params, object())] if params is not None else []
-    state.put(overrides={key: value for key, value, _ in blocks} or None, blocks=(*blocks,))
+    keep_overridden(interpreted, params)
 
 
 def reset_tpu_interpret_mode_state():

@@ -6,7 +6,6 @@ import numpy as np
 
 from ... import lax, numpy as jnp, random
 from ...core import dtypes
-from ...core.surface.public import export_names
 from ...runtime.devices import client
 from .grid_blocks import place_of
 from .parts import when
@@ -269,12 +268,3 @@ def core_barrier(sem, *, core_axis_name):
     """Wait until all cores along an axis are here.  NotImplementedError for more than one core."""
     if lax.axis_size(core_axis_name) > 1:
         raise NotImplementedError("tpu.core_barrier: interpret mode runs one core after another")
-
-
-__all__ = ["bitcast", "core_barrier", "einshape", "is_tpu_device", "load", "pack_elementwise",
-           "prng_random_bits", "prng_seed", "roll", "run_on_first_core", "sample_block",
-           "stateful_bernoulli", "stateful_bits", "stateful_normal", "stateful_uniform", "stochastic_round",
-           "store", "to_pallas_key", "touch", "trace_value", "unpack_elementwise",
-           "with_memory_space_constraint"]
-
-export_names(globals())

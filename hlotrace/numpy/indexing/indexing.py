@@ -62,12 +62,9 @@ def window(shape, entries):
             if step < 0 and size != 0:
                 start, step = start + (size - 1) * step, -step
                 flipped += [len(starts)] * (not surely(size, high=1))
-            span = (size - 1) * step + 1 if size != 0 else 0
-            if type(start) is int and type(span) is int and type(n := shape[len(starts)]) is int:
-                start = min(max(start, 0), n - span)
             starts.append(start if size != 0 else 0)
             strides.append(step if not surely(size, high=1) else 1)
-            sizes.append(span)
+            sizes.append((size - 1) * step + 1 if size != 0 else 0)
             out.append(size)
         elif kind != "gap":
             starts.append(min_dim(max_dim(value, 0), shape[len(starts)] - 1) if kind == "int" else value)

@@ -112,12 +112,9 @@ def _lower(ctx, eqn, *operands):
 @contextlib.contextmanager
 def inside(mesh, manual, checked):
     """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
-    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]):
-        state.enter(meshes=(*state.meshes, (mesh, False)))
-        try:
-            yield
-        finally:
-            state.put(meshes=state.meshes[:-1])
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), (
+            state.changed(meshes=(*state.meshes, (mesh, False)))):
+        yield
 
 
 # --- derivatives ----------------------------------------------------------------------------------

@@ -116,13 +116,14 @@ def _sooner(lowered: Lowered) -> Mapping[str, Any]:
         return {}
     elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
     few = _SMALL_LOOP if "stablehlo.while" in text else _SMALL
-    if _alike(lowered.jaxpr):
-        return {}
-    return binding.sooner if elements <= few or not _ORDERED.search(text) and _each(lowered.jaxpr) else {}
+    as_fast = elements <= few or not _ORDERED.search(text) and _each(lowered.jaxpr)
+    return binding.sooner if as_fast and not _alike(lowered.jaxpr) else {}
 
 
 def _alike(jaxpr: Jaxpr) -> bool:
-    """Are there three results or more of each kind: computed alike, from arguments of the same types?"""
+    """Are there more than three results of each kind: computed alike, from arguments of the same types?"""
+    if len(jaxpr.outvars) <= 3:
+        return False
     made: dict[Any, int] = {}
     kinds: dict[Any, Any] = {v: v.aval for v in jaxpr.invars}
     for token, eqn in zip(tokens_of(jaxpr.eqns), jaxpr.eqns):

@@ -63,12 +63,12 @@ class TieredExecutable(Executable):
         self.done = threading.Event()
         super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.stored)
         texts = [program.text for program in pieces.compiled_alone(lowered)]
-        threading.Thread(target=self._compile, args=(texts, compiler_options, state.overrides), daemon=True,
+        threading.Thread(target=self._compile, args=(texts, compiler_options, state.blocks), daemon=True,
                          name=f"hlotrace waits for {lowered.jaxpr.name}").start()
 
     def _compile(self, texts: Sequence[str], compiler_options: Mapping[str, Any] | None,
-                 overrides: Any) -> None:
-        state.put(overrides=overrides)      # options are a matter of the thread
+                 blocks: Any) -> None:
+        state.put(blocks=blocks)      # options are a matter of the thread
         try:
             with tempfile.TemporaryDirectory(prefix="hlotrace-", ignore_cleanup_errors=True) as directory:
                 compile_elsewhere(texts, self.lowered.kernels, self.device, compiler_options, directory)
