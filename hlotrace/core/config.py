@@ -323,8 +323,8 @@ class State(threading.local):
 
 
 _DECIDE = "blocks", "meshes", "mesh_to_run_on", "axis_env"
-_FOLLOWS = ("overrides", "x64", "disable_jit", "check_floats", "check_bounds", "noting", "no_execution", "trace_key",
-            "version")
+_FOLLOWS = ("overrides", "x64", "disable_jit", "check_floats", "check_bounds", "noting", "no_execution",
+            "trace_key", "version")
 
 
 def _refresh(namespace: dict[str, Any]) -> None:
