@@ -112,9 +112,12 @@ def _lower(ctx, eqn, *operands):
 @contextlib.contextmanager
 def inside(mesh, manual, checked):
     """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
-    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), (
-            state.changed(meshes=(*state.meshes, (mesh, False)))):
-        yield
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]):
+        state.enter(meshes=(*state.meshes, (mesh, False)))      # `changed` would bring back, after a Ctrl-C,
+        try:                                                    # meshes of blocks that have ended
+            yield
+        finally:
+            state.put(meshes=state.meshes[:-1])
 
 
 # --- derivatives ----------------------------------------------------------------------------------
