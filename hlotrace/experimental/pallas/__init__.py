@@ -6,6 +6,7 @@ from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.index_entries import Slice, ds
 from .call import estimate_cost, pallas_call
+from .compiled.tpu_parts import multiple_of
 from .copies import (
     DeviceIdType, barrier_semaphore, semaphore, semaphore_read, semaphore_signal, semaphore_wait)
 from .cores import core_map, empty_ref_like, kernel, run_state
@@ -25,8 +26,8 @@ _FUNCTIONS = functions(__name__, """
 globals().update(_FUNCTIONS)
 
 __all__ = ["CompilerParams", "DeviceIdType", "Slice", "barrier_semaphore", "core_map", "debug_print", "ds",
-           "dslice", "empty_ref_like", "estimate_cost", "kernel", "num_programs", "pallas_call", "program_id",
-           "run_scoped", "run_state", "semaphore", "semaphore_read", "semaphore_signal", "semaphore_wait",
-           "with_scoped", *_FUNCTIONS, *_parts, *_specs]
+           "dslice", "empty_ref_like", "estimate_cost", "kernel", "multiple_of", "num_programs",
+           "pallas_call", "program_id", "run_scoped", "run_state", "semaphore", "semaphore_read",
+           "semaphore_signal", "semaphore_wait", "with_scoped", *_FUNCTIONS, *_parts, *_specs]
 
 export_names(globals(), lazy={"": "fuser mosaic_gpu ops tpu tpu_sc triton"})

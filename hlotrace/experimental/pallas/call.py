@@ -7,7 +7,7 @@ from ... import numpy as jnp
 from ...api.jit import jit
 from ...core.caches import ContextCache
 from ...core.pytrees import pytree
-from .compiled import call_compiled
+from .compiled.kernel_call import call_compiled
 from .grid_blocks import interpreted
 from .interpret import InterpretParams, run_as_loop
 from .specs import CostEstimate, GridSpec, no_block_spec
@@ -61,7 +61,7 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         if params:
             return run_as_loop(title, kernel, out_shape, spec, input_output_aliases or {}, arrays, params)
         return call_compiled(title, kernel, out_shape, spec, input_output_aliases or {}, arrays,
-                             compiler_params, kernels)
+                             (compiler_params, cost_estimate), kernels)
     call.__name__ = title
     return call
 

@@ -15,7 +15,8 @@ from ...core.errors import ShapeError
 from ...core.pytrees import pytree
 from ...numpy.indexing.refs import indices_of, with_indices
 from ...primitives.programs import checks
-from .grid_blocks import place_of
+from .compiled import tpu_parts
+from .grid_blocks import core_of_kernel, place_of
 from .parts import when
 from .specs import MemoryRef
 
@@ -142,7 +143,8 @@ def semaphore_read(sem_or_view):
     Raises:
         ValueError: outside of kernels, for an array of semaphores.
     """
-    return _one("semaphore_read", sem_or_view)[...]
+    sem = _one("semaphore_read", sem_or_view)
+    return sem[...] if core_of_kernel() is None else tpu_parts.on_memory("read", [sem], (), tpu_parts.INT)
 
 
 def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=MESH, core_index=None):
@@ -160,11 +162,14 @@ def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=MESH,
     if core_index is not None:
         raise NotImplementedError("pallas.semaphore_signal: core_index: interpret mode runs one core after "
                                   "another, so that they cannot signal each other")
-    if device_id is None:
+    inc = jnp.asarray(inc, np.int32)
+    to = None if device_id is None else _number("semaphore_signal", device_id, device_id_type)
+    if core_of_kernel() is not None:
+        tpu_parts.on_memory("signal", [sem], [inc] if to is None else [inc, to])
+    elif to is None:
         _add(sem, inc)
     else:
-        to = _number("semaphore_signal", device_id, device_id_type)
-        _deliver("semaphore_signal", to, sem, [jnp.asarray(inc, np.int32)], _add)
+        _deliver("semaphore_signal", to, sem, [inc], _add)
 
 
 def semaphore_wait(sem_or_view, value=1, *, decrement=True):
@@ -174,7 +179,12 @@ def semaphore_wait(sem_or_view, value=1, *, decrement=True):
         ValueError: outside of kernels, for an array of semaphores; when the program has run, where it holds
             less, and a TPU would wait forever.
     """
-    _wait("semaphore_wait", sem_or_view, value, decrement)
+    if core_of_kernel() is None:
+        _wait("semaphore_wait", sem_or_view, value, decrement)
+        return
+    if not decrement:
+        raise NotImplementedError("pallas.semaphore_wait(decrement=False) in a kernel that is compiled")
+    tpu_parts.on_memory("wait", [_one("semaphore_wait", sem_or_view)], [jnp.asarray(value, np.int32)])
 
 
 _NEVER = ("pallas.{what}: a kernel waits until a semaphore holds {{}}, and it holds {{}}: on a TPU it would "
@@ -220,10 +230,27 @@ class AsyncCopyDescriptor:
     def start(self, priority=0, *, add=False):
         """Begin the copy; with `add`, what is copied is added.  `priority` is for TPUs."""
         write = _added if add else _copied
-        if not self.is_remote:
-            write(self.dst_ref, self.src_ref[...])
-            _add(_one(self._what, self.dst_sem), self._bytes)
-            return
+        if core_of_kernel() is not None:
+            self._start_compiled(priority, add)
+        elif not self.is_remote:
+            self._start_here(write)
+        else:
+            self._start_remote(write)
+
+    def _start_compiled(self, priority, add):
+        if add or priority:
+            raise NotImplementedError(f"pallas.{self._what}: add={add}, priority={priority} where a kernel "
+                                      "is compiled")
+        to = ()
+        if self.is_remote:
+            to = [_number(self._what, self.device_id, self.device_id_type)]
+        tpu_parts.on_memory("copy", [self.src_ref, self.dst_ref, self.dst_sem, self.src_sem], to)
+
+    def _start_here(self, write):
+        write(self.dst_ref, self.src_ref[...])
+        _add(_one(self._what, self.dst_sem), self._bytes)
+
+    def _start_remote(self, write):
         to = _number(self._what, self.device_id, self.device_id_type)
         _deliver(self._what, to, self.dst_ref, [self.src_ref[...]], write)
         _deliver(self._what, to, _one(self._what, self.dst_sem), [self._bytes], _add)
@@ -237,13 +264,19 @@ class AsyncCopyDescriptor:
 
     def wait_recv(self):
         """Wait until what is copied to `dst_ref` is there."""
-        _wait(self._what, self.dst_sem, self._bytes)
+        if core_of_kernel() is None:
+            _wait(self._what, self.dst_sem, self._bytes)
+        else:
+            tpu_parts.on_memory("wait_copy", [self.dst_sem, self.src_ref, self.dst_ref])
 
     def wait_send(self):
         """Wait until `src_ref` has been read.  ValueError for a copy on one device."""
         if not self.is_remote:
             raise ValueError(f"pallas.{self._what}: only a copy to another device has wait_send; use wait()")
-        _wait(self._what, self.src_sem, self._bytes)
+        if core_of_kernel() is None:
+            _wait(self._what, self.src_sem, self._bytes)
+        else:
+            tpu_parts.on_memory("wait_copy", [self.src_sem, self.src_ref, self.src_ref])
 
 
 def _copied(part, value):
@@ -289,6 +322,10 @@ def sync_copy(src_ref, dst_ref, *, add=False):
         TypeError, ValueError: for Refs of other dtypes or shapes, outside of kernels.
     """
     for src, dst in zip(pytree.tree_leaves(src_ref), pytree.tree_leaves(dst_ref), strict=True):
+        if core_of_kernel() is not None:
+            tpu_parts.scoped(lambda sem, pair=(src, dst): async_copy(*pair, sem, add=add).wait(),
+                             (SemaphoreType.DMA,), {})
+            continue
         copy = AsyncCopyDescriptor("sync_copy", src, dst, None)
         (_added if add else _copied)(copy.dst_ref, copy.src_ref[...])
 
@@ -316,5 +353,6 @@ def async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id
 
 def get_barrier_semaphore():
     """The semaphore that a kernel has for meeting other devices.  ValueError outside of kernels."""
-    return place_of("get_barrier_semaphore").barrier
+    place = place_of("get_barrier_semaphore")
+    return place.barrier if place.core is None else tpu_parts.barrier_semaphore()
 

@@ -19,10 +19,10 @@ interpreted = make_user_context()       # the InterpretParams of kernels that ar
 
 
 class Place:
-    """A place, `ids`, of a grid, at which a kernel runs."""
+    """A place, `ids`, of a grid, at which a kernel runs; `core` is a Ref where that is compiled."""
 
-    def __init__(self, ids, grid):
-        self.ids, self.grid, self._trace = ids, grid, state.trace
+    def __init__(self, ids, grid, core=None):
+        self.ids, self.grid, self.core, self._trace = ids, grid, core, state.trace
 
     @functools.cached_property
     def barrier(self):
@@ -47,6 +47,12 @@ def place_of(function):
     return found[-1]
 
 
+def core_of_kernel():
+    """The Ref by which what a core does is in order, in a kernel that is traced to be compiled, or None."""
+    found = getattr(_places, "stack", [])
+    return found[-1].core if found else None
+
+
 def program_id(axis):
     """The place in the grid at which a kernel runs, along an axis.  ValueError outside of kernels, and for an
     axis that the grid does not have."""
@@ -68,11 +74,11 @@ def _along(function, which, axis):
 
 
 @contextlib.contextmanager
-def at_place(ids, grid):
+def at_place(*place):
     """A context in which a kernel runs at a place of a grid."""
     if not hasattr(_places, "stack"):
         _places.stack = []
-    _places.stack.append(Place(ids, grid))
+    _places.stack.append(Place(*place))
     try:
         yield
     finally:
@@ -93,6 +99,7 @@ class Blocks:
 
     def __init__(self, name, spec, like):
         self.name, self.shape, self.dtype = name, tuple(like.shape), like.dtype
+        self.memory_space = getattr(spec, "memory_space", None)
         whole = spec is no_block_spec or spec is None or spec.block_shape is None
         self.dims = [Blocked(n) for n in self.shape] if whole else [*map(self._dim, spec.block_shape)]
         self.index_map = None if whole and (spec is no_block_spec or spec is None) else spec.index_map

@@ -13,6 +13,7 @@ from ... import lax, numpy as jnp
 from ...core.config import keep_overridden, override
 from ...core.pytrees import pytree
 from ...ref import new_ref
+from .compiled import tpu_parts
 from .copies import is_semaphore
 from .grid_blocks import at_place, blocks_of, interpreted, nothing, place_of
 
@@ -108,9 +109,11 @@ def run_scoped(f, *types, collective_axes=(), **named):
     >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), "float32"), interpret=True)(jnp.arange(3.))
     Array([0., 2., 4.], dtype=float32)
     """
-    place_of("run_scoped")
+    place = place_of("run_scoped")
     if collective_axes:
         raise NotImplementedError(f"pallas.run_scoped: collective_axes={collective_axes!r}")
+    if place.core is not None:
+        return tpu_parts.scoped(f, types, named)
     args, keywords = pytree.tree_map(lambda like: new_ref(memory_of(like)), (types, named))
     return f(*args, **keywords)
 

@@ -10,7 +10,7 @@ from ...core.trace import Tracer
 from ...primitives.programs import checks
 
 __all__ = ["align_to", "broadcast_to", "cdiv", "debug_check", "delay", "empty", "empty_like",
-           "enable_debug_checks", "loop", "multiple_of", "next_power_of_2", "reciprocal",
+           "enable_debug_checks", "loop", "next_power_of_2", "reciprocal",
            "strides_from_shape", "when"]
 
 enable_debug_checks = make_user_context(False)
@@ -61,11 +61,6 @@ def strides_from_shape(shape):
 def broadcast_to(a, shape):
     """`jnp.broadcast_to`."""
     return jnp.broadcast_to(a, shape)
-
-
-def multiple_of(x, values):
-    """`x`, of which the program says that it is a multiple of these."""
-    return x
 
 
 def reciprocal(x, *, approx=False, full_range=True):

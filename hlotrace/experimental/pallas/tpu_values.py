@@ -6,8 +6,10 @@ import numpy as np
 
 from ... import lax, numpy as jnp, random
 from ...core import dtypes
+from ...core.avals import ShapedArray, aval_of
 from ...runtime.devices import client
-from .grid_blocks import place_of
+from .compiled.tpu_parts import operation
+from .grid_blocks import core_of_kernel, place_of
 from .parts import when
 from .triton import load as _load, store as _store
 
@@ -65,6 +67,11 @@ def roll(x, shift, axis, *, stride=None, stride_axis=None):
             stride < 0 or axis == stride_axis):
         raise ValueError("tpu.roll: stride and stride_axis go together, stride is not negative, and the axes "
                          f"differ; got {stride} and {stride_axis}")
+    if core_of_kernel() is not None:
+        stepped = "" if stride is None else (f", stride = {stride} : si32, stride_dimension = {stride_axis} "
+                                             ": si32")
+        return operation("dynamic_rotate", x, jnp.asarray(shift, np.int32), out=aval_of(x),
+                         attributes=f"dimension = {axis} : si32{stepped}")
     if stride is None:
         return jnp.roll(x, shift, axis)
     shifts = shift + stride * lax.broadcasted_iota(np.int32, x.shape, stride_axis)
@@ -86,6 +93,8 @@ def bitcast(x, ty):
         raise ValueError(f"tpu.bitcast of {x.dtype.name}{list(x.shape)} to {dtype.name}: the rows, along the "
                          "axis before the last one, cannot share elements")
     *front, rows, columns = x.shape
+    if core_of_kernel() is not None:
+        return operation("bitcast", x, out=ShapedArray((*front, rows * have // want, columns), dtype))
     if have < want:
         x = x.reshape(*front, rows * have // want, want // have, columns)
         return lax.bitcast_convert_type(jnp.moveaxis(x, -2, -1), dtype)
@@ -182,6 +191,9 @@ def stochastic_round(x, random_bits, *, target_dtype):
 
 def prng_seed(*seeds):
     """Begin a kernel's random bits anew, by whole numbers.  ValueError outside of kernels."""
+    if core_of_kernel() is not None:
+        operation("prng_set_seed_32", *[jnp.asarray(seed, np.int32) for seed in seeds], in_order=True)
+        return
     key = random.key(0, impl="threefry2x32")
     for seed in seeds:
         key = random.fold_in(key, seed)
@@ -197,6 +209,8 @@ def _next_key(function):
 
 def prng_random_bits(shape):
     """The next random bits of a kernel, int32; others than a TPU has.  ValueError outside of kernels."""
+    if core_of_kernel() is not None:
+        return operation("prng_random_bits", out=ShapedArray(tuple(shape), "int32"), in_order=True)
     bits = random.bits(_next_key("tpu.prng_random_bits"), shape, np.uint32)
     return lax.bitcast_convert_type(bits, np.int32)
 

@@ -4,9 +4,9 @@ import dataclasses
 from ... import lax, numpy as jnp
 from ...numpy.indexing.index_entries import Slice
 from ...numpy.indexing.refs import RefView
-from . import triton_text
-from .kernel_memory import memory_of
-from .parts import multiple_of
+from .compiled import triton_text
+from .compiled.kernel_memory import memory_of
+from .compiled.tpu_parts import multiple_of
 from .unsupported import export_functions
 
 

@@ -14,12 +14,13 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental import pallas as pl
 from hlotrace.experimental.pallas import triton
+from hlotrace.experimental.pallas.compiled import triton_rules
 
 
 def text_of(function, *args):
     """The Triton text of the one kernel that a function calls, which is read and verified."""
     eqn, = [e for e in jax.make_jaxpr(function)(*args).eqns if str(e.primitive) == "pallas_call"]
-    text = eqn.params["kernel"].text()
+    text = triton_rules.text(eqn.params["kernel"])
     context, registry = ir.Context(), ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     context.append_dialect_registry(registry)

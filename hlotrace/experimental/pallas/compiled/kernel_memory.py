@@ -3,14 +3,14 @@
 `load` and `store` have the Ref as a parameter and the traced parts of the index as operands, followed by what
 is written, a mask and what is there where it is False.  They are lowered with the kernel that has them.
 """
-from ...core.avals import ShapedArray
-from ...core.primitive import Primitive
-from ...core.refs import Access, Memory, Ref
-from ...numpy.arrays.creation import asarray
-from ...numpy.arrays.shaping import broadcast_to
-from ...numpy.indexing.refs import layout_of, part_of
-from ...primitives.arrays.elementwise import add
-from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
+from ....core.avals import ShapedArray
+from ....core.primitive import Primitive
+from ....core.refs import Access, Memory, Ref
+from ....numpy.arrays.creation import asarray
+from ....numpy.arrays.shaping import broadcast_to
+from ....numpy.indexing.refs import layout_of, part_of
+from ....primitives.arrays.elementwise import add
+from ....primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 
 
 def _refuse(what):
@@ -27,11 +27,12 @@ def _alone(_ctx, eqn, *_names):
 
 
 def _shown(eqn):
-    named = {**eqn.params, "ref": eqn.params["ref"]._value} if "ref" in eqn.params else eqn.params
-    return {name: value for name, value in named.items() if name != "out"}
+    named = {name: value._value if type(value) is Ref else value for name, value in eqn.params.items()}
+    return {name: value for name, value in named.items() if name not in ("out", "core")}
 
 
-def _part(name, **rules):
+def kernel_part(name, **rules):
+    """A primitive that kernels alone have, and that is lowered with them."""
     return Primitive(name, lower=_alone, jvp=_refuse("a derivative"), batching=_refuse("vmap"), shown=_shown,
                      **rules)
 
@@ -41,26 +42,28 @@ def _writes(params):
 
 
 # ref: the Ref; layout: the static part of the index; masked: are a mask, and what there is without it, last?
-load_p = _part("load", abstract_eval=lambda *avals, ref, layout, masked, out: out,
+load_p = kernel_part("load", abstract_eval=lambda *avals, ref, layout, masked, out: out,
                effects=lambda params: (Access(ref=params["ref"]),))
 # how: None writes; an Operation such as ATOMIC_ADD combines what is there and the value in one step, and
 # gives what was there
-store_p = _part("store", multiple_results=True, effects=_writes,
+store_p = kernel_part("store", multiple_results=True, effects=_writes,
                 abstract_eval=lambda *avals, ref, layout, masked, how, out: [] if how is None else [out])
-cas_p = _part("compare_and_swap", effects=_writes,
+cas_p = kernel_part("compare_and_swap", effects=_writes,
               abstract_eval=lambda *avals, ref, layout, out: out)
-program_id_p = _part("program_id", abstract_eval=lambda *, axis: ShapedArray((), "int32"))
+program_id_p = kernel_part("program_id", abstract_eval=lambda *, axis: ShapedArray((), "int32"))
 
 
 class KernelMemory(Memory):
     """The memory of a Ref of a compiled kernel.
 
     `number` is that of the kernel's argument, of the array type `array`; `blocks` says what part of it the
-    Ref is, or is None for all.
+    Ref is, or is None for all; `space` is the kind of memory, None for the usual one.
     """
 
-    def __init__(self, aval, number, array, blocks=None):
-        self.aval, self.number, self.array, self.blocks = aval, number, array, blocks
+    def __init__(self, aval, number, array, blocks=None, space=None):
+        self.aval, self.number, self.array, self.blocks, self.space = aval, number, array, blocks, space
+        # of a core: how often memory began in it, and does it meet others?
+        self.scoped, self.barrier = 0, False
 
     def __repr__(self):
         return f"Ref {self.number}{{{self.aval.str_short()}}}"
@@ -103,9 +106,9 @@ class KernelMemory(Memory):
         return layout, operands, part_of(ref.inner_aval, layout, operands)
 
 
-def kernel_ref(aval, number, array, blocks=None):
-    """The Ref of such memory, for the kernel that is traced inside of the current trace."""
-    return Ref(KernelMemory(aval, number, array, blocks))
+def kernel_ref(*memory):
+    """The Ref of a KernelMemory, for the kernel that is traced inside of the current trace."""
+    return Ref(KernelMemory(*memory))
 
 
 def memory_of(ref):

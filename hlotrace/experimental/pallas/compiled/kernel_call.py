@@ -1,28 +1,29 @@
-"""Kernels that are compiled: for NVIDIA's GPUs, by the Triton in XLA.
+"""Kernels that are compiled: for TPUs by the Mosaic in libtpu, for NVIDIA's GPUs by the Triton in XLA.
 
-A kernel is traced with Refs that are places in memory, `kernel_memory.py`; its program is written as Triton's
-text, `triton_rules.py`, which is a custom call of the program around it.
+A kernel is traced with Refs that are places in memory, `kernel_memory.py`; its program is written as a text
+in the dialect of the platform, which is a custom call of the program around it.
 """
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from ...core.avals import ShapedArray, aval_of
-from ...core.config import state
-from ...core.jaxpr_trace import trace_to_jaxpr
-from ...core.primitive import Primitive
-from ...core.pytrees import pytree
-from ...core.trace import EVAL, Tracer
-from ...numpy.arrays.creation import asarray
-from ...primitives.arrays.shape import front
-from .grid_blocks import at_place, blocks_of
+from ....core import dtypes
+from ....core.avals import ShapedArray, aval_of
+from ....core.config import state
+from ....core.jaxpr_trace import trace_to_jaxpr
+from ....core.primitive import Primitive
+from ....core.pytrees import pytree
+from ....core.trace import EVAL, Tracer
+from ....numpy.arrays.creation import asarray
+from ....primitives.arrays.shape import front
+from ..grid_blocks import at_place, blocks_of
+from ..specs import Element, Squeezed
+from . import mosaic_call, triton_rules
 from .kernel_memory import kernel_ref, program_id_p
-from .specs import Element, Squeezed
-from .triton import CompilerParams
-from .triton_rules import run
-from .triton_text import MULTIPLY, Writer
+from .tpu_parts import INT, scratch_type, space_of
 
-TARGET = "__gpu$xla.gpu.triton"
+TRITON, MOSAIC = "__gpu$xla.gpu.triton", "tpu_custom_call"
 _MOST = 2 ** 31 - 1     # programs of a grid
 
 
@@ -44,27 +45,40 @@ class Places:
                        if self.sizes[d] > 1 and (d in self.windows or n % self.sizes[d])}
 
 
+class Arguments(NamedTuple):
+    """What a kernel is called with."""
+    scalars: list       # types of what comes first and has no blocks
+    blocks: list        # the `Blocks` of operands and results
+    scratch: list       # types of memory that it has besides
+
+
 class Kernel:
     """A kernel with the types of its arrays, traced for a grid.
 
     Args:
-        call: of the Refs of scalars, operands and results, to the kernel's arguments: it runs the kernel.
-        scalars: types of what comes first and has no blocks.
-        blocks: the `Blocks` of operands and results.
+        call: of the Refs of scalars, operands, results and scratch, to the kernel's arguments: it runs the
+            kernel.
         grid: its sizes.
-        sizes: those of axes that vmap has put in front of the grid.
+        options: CompilerParams of a compiler, or None, and a CostEstimate, or None.
+        axes: sizes of axes that vmap has put in front of the grid.
         mapped: for each of the blocks, for each of these axes, whether the array has it, in front.
     """
 
-    def __init__(self, name, call, scalars, blocks, grid, sizes, mapped, options):
-        self.name, self.call, self.scalars, self.blocks, self.options = name, call, scalars, blocks, options
-        self.own_grid, self.axes, self.mapped = tuple(grid), tuple(sizes), mapped
+    def __init__(self, name, call, arguments, grid, options, axes=(), mapped=None):
+        self.name, self.call, self.arguments, self.options = name, call, arguments, options
+        self.scalars, self.blocks, scratch = arguments
+        self.own_grid, self.axes = tuple(grid), tuple(axes)
+        self.mapped = [()] * len(self.blocks) if mapped is None else mapped
         self.grid = (*self.axes, *self.own_grid)
         if math.prod(self.grid) > _MOST:
             raise ValueError(f"pallas_call of {name}: a grid of {self.grid} has more than {_MOST} places")
-        self.refs = [kernel_ref(aval, i, aval) for i, aval in enumerate(scalars)]
-        each = zip(blocks, mapped, strict=True)
-        self.refs += [self._ref(*pair, number) for number, pair in enumerate(each, len(scalars))]
+        self.core = kernel_ref(INT, None, INT)
+        self.refs = [kernel_ref(aval, i, aval, None, "smem") for i, aval in enumerate(self.scalars)]
+        for blocks, have in zip(self.blocks, self.mapped, strict=True):
+            self.refs.append(self._ref(blocks, have, len(self.refs)))
+        for like in scratch:
+            aval, space = scratch_type(like)
+            self.refs.append(kernel_ref(aval, len(self.refs), aval, None, space))
         self.program = trace_to_jaxpr(self._run, [], name)
         if any(isinstance(c, Tracer) or np.size(c) > 1 for c in self.program.consts):
             shapes = ", ".join(aval_of(c).str_short() for c in self.program.consts)
@@ -81,34 +95,20 @@ class Kernel:
                 return [*[ids[axis] for axis in have], *[asarray(i, dtype="int32") for i in found]]
             axes = [ShapedArray((), "int32")] * len(self.grid)
             places = Places(blocks, trace_to_jaxpr(index, axes, "index_map"), len(have))
-        return kernel_ref(array.update(shape=blocks.inner), number, array, places)
+        return kernel_ref(array.update(shape=blocks.inner), number, array, places,
+                          space_of(blocks.memory_space))
 
     def _run(self):
         ids = [program_id_p.bind(axis=axis) for axis in range(len(self.grid))]
-        with at_place(ids[len(self.axes):], self.own_grid):
+        with at_place(ids[len(self.axes):], self.own_grid, self.core):
             self.call(self.refs)
         return []
 
     def with_axis(self, size, mapped):
         """The kernel for arrays of which those marked have one more axis, in front."""
         marks = [(has, *before) for has, before in zip(mapped, self.mapped, strict=True)]
-        return Kernel(self.name, self.call, self.scalars, self.blocks, self.own_grid, (size, *self.axes),
-                      marks, self.options)
-
-    def text(self, same=()):
-        """It in the Triton dialect; `same` is {number of a Ref: that of the Ref whose memory it has}."""
-        writer = Writer(self.grid, dict(same))
-        arguments = [writer.argument(i, ref._value.array) for i, ref in enumerate(self.refs)]
-        for i, ref in enumerate(self.refs):
-            if (places := ref._value.blocks) is not None:
-                for d, at in enumerate(run(writer, places.index, writer.ids)):
-                    size = 1 if d in places.windows else places.sizes[d]
-                    if size != 1:
-                        at = writer.binary(MULTIPLY, at, writer.constant(size))
-                    writer.starts[i][d] = at
-        run(writer, self.program, [])
-        head = f"tt.func public @{self.name}({', '.join(arguments)}) {{"
-        return "\n".join(["module {", head, *writer.lines, "tt.return", "}", "}"])
+        return Kernel(self.name, self.call, self.arguments, self.own_grid, self.options, (size, *self.axes),
+                      marks)
 
 
 def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernels):
@@ -117,17 +117,15 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     Args:
         kernels: a ContextCache for the Kernels, by the types of the arrays.
     Raises:
-        NotImplementedError: for scratch, of which Triton has none, traced sizes of a grid, padded blocks.
+        NotImplementedError: for traced sizes of a grid, padded blocks.
     """
     if not all(isinstance(n, (int, np.integer)) for n in spec.grid):
         raise NotImplementedError(f"pallas_call of {title}: grid={spec.grid} has a size that is no int; "
                                   "sizes are known where a kernel is compiled")
-    if pytree.tree_leaves(spec.scratch_shapes):
-        raise NotImplementedError(f"pallas_call of {title}: scratch_shapes are not supported where it is "
-                                  "compiled with Triton; carry values in lax.fori_loop")
     count = getattr(spec, "num_scalar_prefetch", 0)
     ins, in_tree = blocks_of("in", spec.in_specs, args[count:])
     outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
+    scratch, scratch_tree = pytree.tree_flatten(spec.scratch_shapes)
     for block in ins + outs:
         if any(map(any, block.padding)):
             raise NotImplementedError(f"pallas_call of {title}: {block.name} has padding, which is not "
@@ -135,17 +133,20 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     name = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
 
     def call(refs):
-        operands, results = refs[count:count + len(ins)], out_tree.unflatten(refs[count + len(ins):])
+        first, last = count + len(ins), count + len(ins) + len(outs)
+        results = out_tree.unflatten(refs[first:last])
         results = results if isinstance(out_shape, (tuple, list)) else (results,)
-        found = kernel(*refs[:count], *in_tree.unflatten(operands), *results)
+        scratch = scratch_tree.unflatten(refs[last:])
+        scratch, named = ((), scratch) if isinstance(spec.scratch_shapes, dict) else (scratch, {})
+        found = kernel(*refs[:count], *in_tree.unflatten(refs[count:first]), *results, *scratch, **named)
         if found is not None:
             raise ValueError(f"pallas_call: the kernel {title} should return None; it returns {found!r:.60}")
 
     leaves, structure = pytree.tree_flatten(args)
     key = structure, tuple(map(aval_of, leaves))
     if (made := kernels.get(key)) is None:
-        made = Kernel(name, call, [*map(aval_of, args[:count])], [*ins, *outs], spec.grid, (),
-                      [()] * len(ins + outs), _options(title, options))
+        made = Kernel(name, call, Arguments([*map(aval_of, args[:count])], [*ins, *outs], scratch), spec.grid,
+                      options)
         if state.trace is EVAL:     # else it may have what is traced in it
             kernels.keep(key, made)
     out_avals = tuple(ShapedArray(b.shape, b.dtype) for b in outs)
@@ -153,26 +154,42 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
                                                  aliases=tuple(sorted(aliases.items()))))
 
 
-def _options(title, options):
-    """The CompilerParams that were given, or their defaults."""
-    warps, stages = (getattr(options, name, None) for name in ("num_warps", "num_stages"))
-    warps, stages = 4 if warps is None else warps, 3 if stages is None else stages
-    if warps not in (1, 2, 4, 8, 16, 32):       # XLA would end the process
-        raise ValueError(f"pallas_call of {title}: num_warps={warps} must be 1, 2, 4, 8, 16 or 32")
-    if type(stages) is not int or stages < 1:
-        raise ValueError(f"pallas_call of {title}: num_stages={stages} must be an int of at least 1")
-    return CompilerParams(warps, stages)
-
-
-def _lower(ctx, eqn, *names):
+def _lower_triton(ctx, eqn, *names):
     kernel = eqn.params["kernel"]
     same = {len(eqn.invars) + result: operand for operand, result in eqn.params["aliases"]}
-    config = {"name": kernel.name, "ir": kernel.text(same), "num_stages": np.int32(kernel.options.num_stages),
-              "num_warps": np.int32(kernel.options.num_warps), "grid_x": np.int32(math.prod(kernel.grid)),
-              "grid_y": np.int32(1), "grid_z": np.int32(1), "debug": False}
+    warps, stages = triton_rules.options(kernel)
+    config = {"name": kernel.name, "ir": triton_rules.text(kernel, same),
+              "num_stages": np.int32(stages), "num_warps": np.int32(warps),
+              "grid_x": np.int32(math.prod(kernel.grid)), "grid_y": np.int32(1), "grid_z": np.int32(1),
+              "debug": False}
     avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
-    return ctx.custom_call(TARGET, names, avals, outs, layouts=[None] * len(avals), config=config,
-                           result_layouts=[None] * len(outs), aliases=dict(eqn.params["aliases"]))
+    return _call(ctx, eqn, TRITON, names, avals, outs, config=config)
+
+
+def _lower_mosaic(ctx, eqn, *names):
+    kernel = eqn.params["kernel"]
+    config, attributes, effect = mosaic_call.config(kernel, ctx.module.manual[0])
+    avals, outs = ([_in_memory(v.aval) for v in variables] for variables in (eqn.invars, eqn.outvars))
+    names = [_converted(ctx, name, v.aval, aval) for name, v, aval in zip(names, eqn.invars, avals)]
+    found = _call(ctx, eqn, MOSAIC, names, avals, outs, config=config, api_version=1, effect=effect,
+                  attributes=attributes)
+    return [_converted(ctx, name, aval, v.aval) for name, aval, v in zip(found, outs, eqn.outvars)]
+
+
+def _in_memory(aval):
+    """The type of an array as TPUs have it in memory: a bool has 32 bits."""
+    return aval.update(dtype=INT.dtype) if dtypes.is_bool(aval.dtype) else aval
+
+
+def _converted(ctx, name, old, new):
+    if old.dtype == new.dtype:
+        return name
+    return ctx.emit(f"stablehlo.convert {name} : ({old.mlir}) -> {new.mlir}")
+
+
+def _call(ctx, eqn, target, names, avals, outs, **options):
+    return ctx.custom_call(target, names, avals, outs, layouts=[None] * len(avals),
+                           result_layouts=[None] * len(outs), aliases=dict(eqn.params["aliases"]), **options)
 
 
 def _not_here(ctx, eqn, *_names):
@@ -180,8 +197,8 @@ def _not_here(ctx, eqn, *_names):
     if ctx.platform == "cpu":
         raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
                          "interpret=True")
-    raise NotImplementedError(f"pallas_call of {title}: kernels are compiled for NVIDIA's GPUs alone, not "
-                              f"for {ctx.platform}; interpret=True runs them as a loop")
+    raise NotImplementedError(f"pallas_call of {title}: kernels are compiled for TPUs and NVIDIA's GPUs, "
+                              f"not for {ctx.platform}; interpret=True runs them as a loop")
 
 
 def _jvp(_primals, _tangents, *, kernel, **_):
@@ -211,4 +228,5 @@ def _batching(axis, args, dims, *, kernel, out_avals, aliases):
 
 pallas_call_p = Primitive(
     "pallas_call", multiple_results=True, jvp=_jvp, batching=_batching, shown=_shown,
-    lower={"cuda": _lower, None: _not_here}, abstract_eval=lambda *avals, out_avals, **_: list(out_avals))
+    lower={"cuda": _lower_triton, "tpu": _lower_mosaic, None: _not_here},
+    abstract_eval=lambda *avals, out_avals, **_: list(out_avals))

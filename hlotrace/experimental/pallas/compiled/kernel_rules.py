@@ -1,25 +1,17 @@
-"""How the operations of a kernel are written in the Triton dialect: a rule for each primitive."""
-import functools
-
+"""How the operations of a kernel are written: a rule for each primitive, of those on which dialects agree."""
 import numpy as np
 
-from ...core import dtypes
-from ...core.jaxpr import Jaxpr, Literal
-from ...core.refs import accesses
-from ...core.source_info import describe
-from ...primitives.arrays import cumulative, elementwise as e, powers, reduce, shape, slicing, special
-from ...primitives.arrays.bit_formats import bitcast_convert_type_p
-from ...primitives.arrays.contract import dot_general_p
-from ...primitives.arrays.elementwise_rules import add_any_p
-from ...primitives.arrays.precision import Precision
-from ...primitives.parallel.collectives import pvary_p
-from ...primitives.programs.cond_while import cond_p, while_p
-from ...primitives.programs.scan import scan_p
-from . import triton_text as t
-from .grid_blocks import nothing
-from .kernel_memory import cas_p, load_p, program_id_p, store_p
-from .triton_index import Index
-from .triton_text import INT, Value
+from ....core.jaxpr import Jaxpr, Literal
+from ....core.refs import accesses
+from ....core.source_info import describe
+from ....primitives.arrays import elementwise as e, powers, reduce, shape, slicing, special
+from ....primitives.arrays.elementwise_rules import add_any_p
+from ....primitives.parallel.collectives import pvary_p
+from ....primitives.programs.cond_while import cond_p, while_p
+from ....primitives.programs.scan import scan_p
+from . import kernel_text as t
+from .kernel_memory import program_id_p
+from .kernel_text import INT
 
 _BINARY = {
     e.add_p: t.ADD, add_any_p: t.ADD, e.sub_p: t.SUBTRACT, e.mul_p: t.MULTIPLY, e.div_p: t.DIVIDE,
@@ -28,26 +20,16 @@ _BINARY = {
     e.shift_right_arithmetic_p: t.SHIFT_RIGHT_SIGNED}
 _COMPARED = {e.eq_p: t.EQUAL, e.ne_p: t.DIFFERENT, e.lt_p: t.LESS, e.le_p: t.AT_MOST, e.gt_p: t.GREATER,
              e.ge_p: t.AT_LEAST}
-_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", special.log2_p: "log2", e.sin_p: "sin",
-         e.cos_p: "cos", e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
-_LIBDEVICE = {
-    e.tan_p: "tan", e.asin_p: "asin", e.acos_p: "acos", e.atan_p: "atan", e.sinh_p: "sinh", e.cosh_p: "cosh",
-    e.tanh_p: "tanh", e.asinh_p: "asinh", e.acosh_p: "acosh", e.atanh_p: "atanh", e.expm1_p: "expm1",
-    e.log1p_p: "log1p", powers.cbrt_p: "cbrt", special.erf_p: "erf", special.erfc_p: "erfc",
-    special.lgamma_p: "lgamma", e.atan2_p: "atan2", e.nextafter_p: "nextafter", powers.pow_p: "pow",
-    special.erf_inv_p: "erfinv"}
 _REDUCED = {shape.reduce_sum_p: t.ADD, reduce.reduce_prod_p: t.MULTIPLY, reduce.reduce_max_p: t.MAXIMUM,
             reduce.reduce_min_p: t.MINIMUM, reduce.reduce_and_p: t.AND, reduce.reduce_or_p: t.OR,
             reduce.reduce_xor_p: t.XOR}
-_SCANNED = {cumulative.cumsum_p: t.ADD, cumulative.cumprod_p: t.MULTIPLY, cumulative.cummax_p: t.MAXIMUM,
-            cumulative.cummin_p: t.MINIMUM}
 
 
 def run(w, jaxpr, args):
     """The results of a program of these values, as a list; `w` is the Writer of the text.
 
     Raises:
-        NotImplementedError: for what Triton cannot do, with the line of the user's.
+        NotImplementedError: for what the compiler cannot do, with the line of the user's.
     """
     env = dict(zip(jaxpr.invars, args, strict=True))
     for var, value in zip(jaxpr.constvars, jaxpr.consts):
@@ -58,50 +40,44 @@ def run(w, jaxpr, args):
     for eqn in jaxpr.eqns:
         try:
             results = _equation(w, eqn, [read(a) for a in eqn.invars])
-        except NotInTriton:
+        except NotInKernels:
             raise
         except NotImplementedError as error:
-            raise NotInTriton(f"{eqn.primitive}, {describe(eqn.source)}: {error}; it is in a Pallas kernel, "
-                              "which is compiled with Triton here") from None
+            raise NotInKernels(f"{eqn.primitive}, {describe(eqn.source)}: {error}; it is in a Pallas kernel, "
+                              f"which is compiled with {w.compiler} here") from None
         env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results], strict=True))
     return [read(a) for a in jaxpr.outvars]
 
 
-class NotInTriton(NotImplementedError):
-    """A kernel does what Triton cannot do."""
+class NotInKernels(NotImplementedError):
+    """A kernel does what its compiler cannot do."""
 
 
 def _known(w, value, aval):
     value = np.asarray(value)
     first = value.reshape(-1)[:1]
     if not value.size or value.size > 1 and not np.all(value == first):
-        raise NotInTriton(f"the kernel uses an array of shape {value.shape} from outside of it: pass it as "
+        raise NotInKernels(f"the kernel uses an array of shape {value.shape} from outside of it: pass it as "
                           "an operand")
     return w.constant(first[0], aval.dtype, aval.shape)
 
 
 def _equation(w, eqn, operands):
     p, params = eqn.primitive, eqn.params
-    if p in _RULES:
-        return _RULES[p](w, eqn, *operands)
+    if (rule := w.rules.get(p) or _RULES.get(p)) is not None:
+        return rule(w, eqn, *operands)
     if p in _OF_ELEMENTS:
         return _OF_ELEMENTS[p](w, *operands)
     if p in _BINARY:
         return w.binary(_BINARY[p], *operands)
     if p in _COMPARED:
         return w.compare(_COMPARED[p], *operands)
-    if p in _MATH:
-        return w.wide(functools.partial(w.math, _MATH[p]), *operands)
-    if p in _LIBDEVICE:
-        return w.wide(functools.partial(w.libdevice, _LIBDEVICE[p]), *operands)
     if p in _REDUCED:
         return w.reduce(_REDUCED[p], operands[0], params["axes"])
-    if p in _SCANNED:
-        return w.scan(_SCANNED[p], operands[0], params["axis"], params["reverse"])
     inner = params.get("jaxpr")
     if isinstance(inner, Jaxpr) and len(inner.invars) == len(operands):
         return run(w, inner, operands)
-    raise NotImplementedError("no operation of Triton does it")
+    raise NotImplementedError(f"no operation of {w.compiler} does it")
 
 
 # --- elements ---------------------------------------------------------------------------------------
@@ -117,7 +93,7 @@ def _neg(w, x):
 def _abs(w, x):
     if t.kind_of(x.dtype) != "f":
         return w.math("absi", x)
-    return w.wide(functools.partial(w.math, "absf"), x)
+    return w.wide(lambda x: w.math("absf", x), x)
 
 
 def _sign(w, x):
@@ -179,18 +155,6 @@ def _integer_pow(w, eqn, x):
     return result if y >= 0 else w.binary(t.DIVIDE, _one(w, x), result)
 
 
-def _round(w, eqn, x):
-    away = eqn.params["rounding_method"] == 0
-    return w.wide(functools.partial(w.libdevice, "round" if away else "rint"), x)
-
-
-def _bitcast(w, eqn, x):
-    dtype = np.dtype(eqn.params["new_dtype"])
-    if dtype.itemsize != x.dtype.itemsize:
-        raise NotImplementedError(f"the bits of {x.dtype.name} as {dtype.name}, of another width")
-    return w.changed(f"tt.bitcast {x.name}", x, x.shape, dtype)
-
-
 def _iota(w, eqn):
     sizes, axis = eqn.params["shape"], eqn.params["dimension"]
     return w.convert(w.range(sizes[axis], axis, sizes), eqn.params["dtype"])
@@ -209,19 +173,11 @@ def _extreme(before):
 
 # --- products ---------------------------------------------------------------------------------------
 
-def _dot_general(w, eqn, x, y):
+def product_of_elements(w, eqn, x, y):
+    """A product of arrays, of no more than products and sums of elements."""
     (over_x, over_y), (batch_x, batch_y) = eqn.params["dimension_numbers"]
     out = eqn.outvars[0].aval
-    if len(x.shape) == len(y.shape) == 2 and len(over_x) == 1 and not batch_x and _is_for_units(x, y, out):
-        x = w.transpose(x, (1, 0)) if over_x[0] == 0 else x
-        y = w.transpose(y, (1, 0)) if over_y[0] == 1 else y
-        sums = np.dtype("float32") if t.kind_of(x.dtype) == "f" else INT
-        zero = w.constant(0, sums, out.shape)
-        found = w.emit(f"tt.dot {x.name}, {y.name}, {zero.name}, inputPrecision = "
-                       f"{_precision(eqn.params['precision'])}", out.shape, sums,
-                       f"{x.type} * {y.type} -> {zero.type}")
-        return w.convert(found, out.dtype)
-    # element by element: axes are those of the batch, what is left of x and of y, what is summed over
+    # axes are those of the batch, what is left of x and of y, what is summed over
     sizes = (*out.shape, *(x.shape[i] for i in over_x))
     batch, last = len(batch_x), range(out.ndim, len(sizes))
     middle = len(x.shape) - len(over_x)
@@ -235,77 +191,6 @@ def _dot_general(w, eqn, x, y):
     return w.convert(w.reduce(t.ADD, w.binary(t.MULTIPLY, *factors), last), out.dtype)
 
 
-def _is_for_units(x, y, out):
-    """Do the units for products of matrices take them?"""
-    floats = t.kind_of(x.dtype) == "f" and x.dtype.itemsize <= 4
-    alike = x.dtype == y.dtype and (floats or x.dtype == np.int8 and out.dtype == INT)
-    return alike and min(*x.shape, *y.shape) >= 16
-
-
-def _precision(precision):
-    one = precision[0] if isinstance(precision, (tuple, list)) else precision
-    return {Precision.HIGHEST: "ieee", Precision.HIGH: "tf32x3"}.get(one, "tf32")
-
-
-# --- memory -----------------------------------------------------------------------------------------
-
-def _places(w, params, operands, masked, storing):
-    """(The pointers and their type, where they are inside), of the operands of an index."""
-    index = Index(w, params["ref"].shape, operands, masked, storing)
-    for how, what in params["layout"]:
-        if how == "at":
-            index.at(what)
-        elif how == "transpose":
-            index.transpose(what)
-        else:
-            raise NotImplementedError(f"ref.{how}")
-    if index.shape() != params["out"].shape:
-        raise NotImplementedError("an index of this kind: index in two steps, ref.at[...][...]")
-    return w.places(params["ref"], index, masked)
-
-
-def _stored(dtype):
-    return np.dtype("int8") if dtypes.is_bool(dtype) else dtype
-
-
-def _load(w, eqn, *operands):
-    w.before(eqn.params["ref"], False)
-    masked, out = eqn.params["masked"], eqn.params["out"]
-    *operands, mask, other = operands if masked else (*operands, None, None)
-    pointer, types, inside = _places(w, eqn.params, operands, masked, False)
-    where = w.all([m for m in (mask, inside) if m is not None], out.shape)
-    names, dtype = [pointer], _stored(out.dtype)
-    if where is not None:
-        other = w.constant(nothing(out.dtype), dtype) if other is None else w.convert(other, dtype)
-        names += where.name, w.full(other, out.shape).name
-    return w.convert(w.emit(f"tt.load {', '.join(names)}", out.shape, dtype, types), out.dtype)
-
-
-def _store(w, eqn, *operands):
-    w.before(eqn.params["ref"], True)
-    masked, how, out = (eqn.params[name] for name in ("masked", "how", "out"))
-    *operands, value, mask = operands if masked else (*operands, None)
-    pointer, types, inside = _places(w, eqn.params, operands, masked, True)
-    where = w.all([m for m in (mask, inside) if m is not None], out.shape)
-    value = w.full(w.convert(value, _stored(out.dtype)), out.shape)
-    if how is None:
-        names = [pointer, value.name, *([] if where is None else [where.name])]
-        w.lines.append(f"tt.store {', '.join(names)} : {types}")
-        return []
-    where = w.constant(True, np.bool_, out.shape) if where is None else where
-    return [w.emit(f"{how.of(out.dtype)}, acq_rel, gpu, {pointer}, {value.name}, "
-                   f"{where.name}", out.shape, out.dtype,
-                   f"({types}, {value.type}, {where.type}) -> {value.type}")]
-
-
-def _compare_and_swap(w, eqn, *operands):
-    w.before(eqn.params["ref"], True)
-    *operands, old, new = operands
-    pointer, types, _ = _places(w, eqn.params, operands, False, False)
-    return w.emit(f"tt.atomic_cas acq_rel, gpu, {pointer}, {old.name}, {new.name}", new.shape, new.dtype,
-                  f"({types}, {old.type}, {new.type}) -> {new.type}")
-
-
 # --- control ----------------------------------------------------------------------------------------
 
 def _end(w, word, values):
@@ -314,7 +199,7 @@ def _end(w, word, values):
     w.lines.append(f"{word} {', '.join(v.name for v in values)} : {types}" if values else word)
 
 
-def _results(w, values):
+def results_of(w, values):
     """(The text before an operation that has such results, the results)."""
     name = w.new_name()
     if len(values) == 1:
@@ -332,7 +217,7 @@ def _carried(w, values):
 def _cond(w, eqn, index, *operands):
     branches, platforms = eqn.params["branches"], eqn.params.get("platforms")
     if platforms:
-        return run(w, next(b for b, name in zip(branches, platforms) if name in ("cuda", None)), operands)
+        return run(w, next(b for b, name in zip(branches, platforms) if name in (w.platform, None)), operands)
     index = w.convert(index, INT)
     return _chosen(w, index, operands, branches, 0)
 
@@ -340,7 +225,7 @@ def _cond(w, eqn, index, *operands):
 def _chosen(w, index, operands, branches, first):
     if len(branches) == 1:
         return run(w, branches[0], operands)
-    head, results = _results(w, [Value("", a.shape, a.dtype) for a in branches[0].out_avals])
+    head, results = results_of(w, [w.value("", a.shape, a.dtype) for a in branches[0].out_avals])
     types = ", ".join(v.type for v in results)
     holds = w.compare(t.AT_MOST, index, w.constant(first))
     w.lines.append(f"{head}scf.if {holds.name}{f' -> ({types})' if types else ''} {{")
@@ -363,7 +248,7 @@ def _scan(w, eqn, *operands):
         raise NotImplementedError("a scan over rows of arrays, or that stacks results: read and write in "
                                   "a fori_loop, by ref[i]")
     low, high, one = (w.constant(n) for n in (0, p["length"], 1))
-    head, results = _results(w, carry)
+    head, results = results_of(w, carry)
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
     arguments = f" iter_args({given}) -> ({types})" if carry else ""
@@ -382,7 +267,7 @@ def _while(w, eqn, *operands):
     first = p["cond_nconsts"]
     of_cond, of_body = operands[:first], operands[first:first + p["body_nconsts"]]
     carry = operands[first + len(of_body):]
-    head, results = _results(w, carry)
+    head, results = results_of(w, carry)
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
     w.lines.append(f"{head}scf.while ({given}) : ({types}) -> ({types}) {{")
@@ -400,12 +285,11 @@ def _while(w, eqn, *operands):
 
 
 _RULES = {
-    powers.integer_pow_p: _integer_pow, e.round_p: _round, bitcast_convert_type_p: _bitcast,
-    slicing.iota_p: _iota, e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
+    powers.integer_pow_p: _integer_pow, slicing.iota_p: _iota,
+    e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
     shape.broadcast_in_dim_p: _broadcast,
     **dict.fromkeys((shape.reshape_p, shape.squeeze_p),
                     lambda w, eqn, x: w.reshape(x, eqn.outvars[0].aval.shape)),
     shape.transpose_p: lambda w, eqn, x: w.transpose(x, eqn.params["permutation"]),
-    reduce.argmax_p: _extreme(t.GREATER), reduce.argmin_p: _extreme(t.LESS), dot_general_p: _dot_general,
-    load_p: _load, store_p: _store, cas_p: _compare_and_swap,
+    reduce.argmax_p: _extreme(t.GREATER), reduce.argmin_p: _extreme(t.LESS),
     program_id_p: lambda w, eqn: w.ids[eqn.params["axis"]], cond_p: _cond, scan_p: _scan, while_p: _while}

@@ -1,8 +1,8 @@
-"""What an index of a kernel's Ref selects, as values of the Triton dialect: for each axis the places."""
+"""What an index of a kernel's Ref selects, as values of the kernel: for each axis the places."""
 import numpy as np
 
-from ...core.refs import TRACED
-from .triton_text import ADD, AT_LEAST, INT, LESS, MAXIMUM, MINIMUM, MULTIPLY, Value
+from ....core.refs import TRACED
+from .kernel_text import ADD, AT_LEAST, INT, LESS, MAXIMUM, MINIMUM, MULTIPLY, Value
 
 
 class Index:

@@ -1,0 +1,1 @@
+"""Kernels that are compiled: traced for Refs that are places in memory, and written in a kernel dialect."""
