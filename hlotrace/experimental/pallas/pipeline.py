@@ -1,15 +1,23 @@
 """Pipelines within kernels for TPUs: a function run at the places of a grid, with blocks of Refs.
 
 In interpret mode no block is fetched before it is needed: the places are gone through one after another.
+Where a kernel is compiled there are two blocks of each Ref in VMEM: one is copied while the other is used.
 """
+import functools
 import math
+
+import numpy as np
 
 from ... import lax, numpy as jnp
 from ...core.pytrees import pytree
+from ...numpy.indexing.index_entries import ds
 from ...ref import new_ref
+from .compiled.tpu_parts import multiple_of
+from .copies import SemaphoreType, make_async_copy
 from .grid_blocks import at_place, blocks_of, place_of
-from .parts import cdiv
-from .specs import BlockSpec
+from .interpret import run_scoped
+from .parts import cdiv, when
+from .specs import BlockSpec, MemoryRef, Squeezed
 
 
 def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_axis=None, core_axis_name=None,
@@ -49,20 +57,19 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
         if len(refs) != count + structures[1].num_leaves:
             raise ValueError(f"pallas.emit_pipeline: {len(refs)} Refs are given for {count} in_specs and "
                              f"{structures[1].num_leaves} out_specs")
-        operands, results = ([_block(b, ref) for b, ref in zip(blocks_of(what, specs, refs)[0], refs)]
-                             for what, specs, refs in (("in", in_specs, list(refs[:count])),
-                                                       ("out", out_specs, list(refs[count:]))))
+        each = [[*zip(blocks_of(what, specs, given)[0], given)] for what, specs, given in (
+            ("in", in_specs, list(refs[:count])), ("out", out_specs, list(refs[count:])))]
         firsts, sizes = _share(grid, place, core_axis, core_axis_name, dimension_semantics)
 
-        def step(number, _):
-            ids = [first + number // math.prod(sizes[axis + 1:]) % n
-                   for axis, (first, n) in enumerate(zip(firsts, sizes))]
-            with at_place(ids, grid):
-                at_in, at_out = ([read(ids) for read, _ in each] for each in (operands, results))
-                body(*[tuple(ids)] * _explicit_indices, *at_in, *at_out, *scratches)
-                for (_, write), ref in zip(results, at_out):
-                    write(ids, ref)
-        lax.fori_loop(0, math.prod(sizes), step, None)
+        def ids_of(number):
+            return [first + number // math.prod(sizes[axis + 1:]) % n
+                    for axis, (first, n) in enumerate(zip(firsts, sizes))]
+
+        def run(ids, blocks):
+            with at_place(ids, grid, place.core):
+                body(*[tuple(ids)] * _explicit_indices, *blocks, *scratches)
+        total = math.prod(sizes)
+        (_run_in_turn if place.core is None else _run_buffered)(run, ids_of, total, *each)
     return pipeline
 
 
@@ -87,6 +94,95 @@ def _block(blocks, ref):
         whole = blocks.write(blocks.padded(ref[...]), block[...], blocks.starts(ids, ()))
         ref[...] = blocks.cut(whole)
     return read, write
+
+
+def _run_in_turn(run, ids_of, total, operands, results):
+    """`run(ids, the Refs of blocks)` for each place, by `ids_of(number)`; operands and results are
+    (Blocks, Ref)."""
+    operands, results = ([_block(*pair) for pair in pairs] for pairs in (operands, results))
+
+    def step(number, _):
+        ids = ids_of(number)
+        at_in, at_out = ([read(ids) for read, _ in pairs] for pairs in (operands, results))
+        run(ids, [*at_in, *at_out])
+        for (_, write), ref in zip(results, at_out):
+            write(ids, ref)
+    lax.fori_loop(0, total, step, None)
+
+
+def _run_buffered(run, ids_of, total, operands, results):
+    """As `_run_in_turn`, with two blocks of each Ref in VMEM; a block is copied once for all places in a row
+    that have it."""
+    memory = [(MemoryRef((2, *blocks.inner), blocks.dtype, None), SemaphoreType.DMA((2,)))
+              for blocks, _ in operands + results if blocks.index_map is not None]
+
+    def with_memory(*memory):
+        made = iter(memory)
+        pairs = [[ref if blocks.index_map is None else _Buffered(blocks, ref, ids_of, *next(made))
+                  for blocks, ref in each] for each in (operands, results)]
+        ins, outs = ([x for x in each if isinstance(x, _Buffered)] for each in pairs)
+        for x in ins:
+            when(total > 0)(lambda x=x: x.copy_in(0, 0).start())
+
+        def step(number, counts):
+            def comes_next(x):
+                return jnp.logical_and(number + 1 < total, x.differ(number, number + 1))
+            slots = {x: count % 2 for x, count in zip([*ins, *outs], counts)}
+            count_of = dict(zip([*ins, *outs], counts))
+            for x in ins:
+                when(comes_next(x))(lambda x=x: x.copy_in(number + 1, 1 - slots[x]).start())
+            for x in [*ins, *outs]:
+                begins = jnp.logical_or(number == 0, x.differ(number - 1, number))
+                if x in ins:
+                    when(begins)(lambda x=x: x.copy_in(number, slots[x]).wait())
+                else:
+                    when(begins & (count_of[x] >= 2))(lambda x=x: x.copy_out(number, slots[x]).wait())
+            run(ids_of(number), [x.memory.at[slots[x]] if isinstance(x, _Buffered) else x
+                                 for each in pairs for x in each])
+            ends = [comes_next(x) for x in ins] + [
+                jnp.logical_or(number + 1 == total, x.differ(number, number + 1)) for x in outs]
+            for x, end in zip(outs, ends[len(ins):]):
+                when(end)(lambda x=x: x.copy_out(number, slots[x]).start())
+            return [count + end.astype(np.int32) for count, end in zip(counts, ends)]
+        counts = lax.fori_loop(0, total, step, [jnp.int32(0)] * len(ins + outs))
+        for x, count in zip(outs, counts[len(ins):]):
+            for last in (1, 2):
+                when(count >= last)(lambda x=x, at=count - last: x.copy_out(0, at % 2).wait())
+    run_scoped(with_memory, *memory)
+
+
+class _Buffered:
+    """The two blocks of a Ref that are in VMEM."""
+
+    def __init__(self, blocks, ref, ids_of, memory, semaphores):
+        if any(n % size for n, size in zip(blocks.shape, blocks.sizes)):
+            raise NotImplementedError(f"pallas.emit_pipeline: blocks of {blocks.sizes} do not divide an "
+                                      f"array of shape {blocks.shape}, where a kernel is compiled")
+        self.blocks, self.ref, self.ids_of = blocks, ref, ids_of
+        self.memory, self.semaphores = memory, semaphores
+
+    def _starts(self, number):
+        return self.blocks.starts(self.ids_of(number), ())
+
+    def differ(self, one, other):
+        """Do two places have other blocks?"""
+        pairs = zip(self._starts(one), self._starts(other))
+        return functools.reduce(jnp.logical_or, [jnp.asarray(a != b) for a, b in pairs], jnp.asarray(False))
+
+    def _copy(self, number, slot, turned):
+        part = self.ref.at[tuple([
+            start if isinstance(dim, Squeezed) else ds(multiple_of(start, size), size)
+            for start, size, dim in zip(self._starts(number), self.blocks.sizes, self.blocks.dims)])]
+        pair = part, self.memory.at[slot]
+        return make_async_copy(*(pair[::-1] if turned else pair), self.semaphores.at[slot])
+
+    def copy_in(self, number, slot):
+        """The copy of a place's block to VMEM."""
+        return self._copy(number, slot, False)
+
+    def copy_out(self, number, slot):
+        """The copy of a place's block from VMEM."""
+        return self._copy(number, slot, True)
 
 
 def _share(grid, place, core_axis, core_axis_name, semantics):

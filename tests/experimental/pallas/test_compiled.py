@@ -20,6 +20,7 @@ from hlotrace.experimental.pallas.compiled import triton_rules
 def text_of(function, *args):
     """The Triton text of the one kernel that a function calls, which is read and verified."""
     eqn, = [e for e in jax.make_jaxpr(function)(*args).eqns if str(e.primitive) == "pallas_call"]
+    triton_rules.options(eqn.params["kernel"])
     text = triton_rules.text(eqn.params["kernel"])
     context, registry = ir.Context(), ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
@@ -69,7 +70,7 @@ def copy(x, o):
      "a scan over rows of arrays"),
     (lambda x, o: o.__setitem__(..., x[...] + np.arange(8, dtype=F32)), (8,), {}, NotImplementedError,
      "an array of shape (8,) from outside of it: pass it as an operand"),
-    (copy, (8,), {"scratch_shapes": [jax.ShapeDtypeStruct((2,), F32)]}, NotImplementedError, "scratch_shapes"),
+    (lambda x, o, s: None, (8,), {"scratch_shapes": [jax.ShapeDtypeStruct((2,), F32)]}, NotImplementedError, "scratch_shapes"),
     (copy, (8,), {"compiler_params": triton.CompilerParams(num_warps=3)}, ValueError, "num_warps=3 must be 1, 2, 4"),
     (copy, (8,), {"compiler_params": triton.CompilerParams(num_stages=0)}, ValueError, "num_stages=0"),
     (copy, (8,), {"grid": (2**16, 2**16)}, ValueError, "more than 2147483647 places"),
@@ -173,7 +174,7 @@ def test_threads_meet_between_accesses_of_one_ref_of_which_one_writes():
             (over_its_operand, {}, "ls"), (over_its_operand, {0: 0}, "l|s")]:
         call = pl.pallas_call(kernel, Struct((8,), F32), input_output_aliases=aliases)
         eqn, = jax.make_jaxpr(call)(jnp.ones(8)).eqns
-        assert between(eqn.params["kernel"].text({1: 0} if aliases else {})) == expected, kernel
+        assert between(triton_rules.text(eqn.params["kernel"], {1: 0} if aliases else {})) == expected, kernel
 
 
 def test_a_kernel_has_no_place_along_other_axes():

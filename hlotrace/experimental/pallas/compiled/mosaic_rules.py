@@ -65,6 +65,22 @@ def _concatenate(w, eqn, *operands):
                      f"dimension = {eqn.params['dimension']} : i32")
 
 
+def _pad(w, eqn, x, value):
+    for axis, (low, high, interior) in enumerate(eqn.params["padding_config"]):
+        if interior or low < 0 or high < 0:
+            raise NotImplementedError("padding between elements, or of less than none")
+        if not low and not high:
+            continue
+        sizes, parts = [*x.shape], [x]
+        for width, at in ((low, 0), (high, 2)):
+            if width:
+                sizes[axis] = width
+                parts.insert(at, w.full(value, sizes))
+        sizes[axis] = x.shape[axis] + low + high
+        x = w.generic("tpu.concatenate", parts, sizes, x.dtype, f"dimension = {axis} : i32")
+    return x
+
+
 def _slice(w, eqn, x):
     p = eqn.params
     strides = p["strides"] or [1] * len(x.shape)
@@ -298,6 +314,7 @@ _RULES = {
     e.expm1_p: _expm1, e.round_p: _round, powers.pow_p: _of_two("powf"), special.erf_p: _math("erf"),
     e.atan2_p: _of_two("atan2"), e.population_count_p: _bits("ctpop"), e.clz_p: _bits("ctlz"),
     bitcast_convert_type_p: _bitcast, slicing.concatenate_p: _concatenate, slicing.slice_p: _slice,
+    slicing.pad_p: _pad,
     dot_general_p: _dot_general, load_p: _load, store_p: _store, operation_p: _operation,
     memory_p: _on_memory, scope_begin_p: _scope_begin, scope_end_p: _scope_end, axis_index_p: _axis_index}
 
@@ -321,6 +338,8 @@ def text(kernel, mesh=None):
         memory = ref._value
         whole = memory.blocks is None
         arguments.append(w.argument(i, memory.array.shape if whole else memory.blocks.sizes, *_kind(memory)))
+        if not whole:
+            _check_tiles(kernel, kernel.blocks[i - scalars].name, memory)
         if kernel.grid and scalars <= i < scalars + len(kernel.blocks):
             windows.append(_window(memory, i))
             if memory.space in (None, "vmem", "smem"):
@@ -351,7 +370,17 @@ def _semantics(kernel):
     if len(given) != len(kernel.own_grid) or not set(given) <= _SEMANTICS:
         raise ValueError(f"pallas_call of {kernel.name}: dimension_semantics={given} must have one of "
                          f"{', '.join(sorted(_SEMANTICS))} for each axis of the grid {kernel.own_grid}")
-    return ["arbitrary"] * len(kernel.axes) + given
+    return ["parallel"] * len(kernel.axes) + given
+
+
+def _check_tiles(kernel, name, memory):
+    """ValueError for blocks in VMEM that do not go with tiles of 8 rows and 128 columns."""
+    sizes, shape = memory.blocks.sizes, memory.array.shape
+    for axis, unit in ((-1, 128), (-2, 8)):
+        if len(sizes) >= -axis and len(sizes) > 1 and sizes[axis] % unit and sizes[axis] != shape[axis]:
+            raise ValueError(f"pallas_call of {kernel.name}: the blocks of {name}, {tuple(sizes)} of an "
+                             f"array of shape {shape}: on a TPU the last two sizes are multiples of 8 and 128, or "
+                             "those of the array")
 
 
 def _window(memory, number):
@@ -362,9 +391,9 @@ def _window(memory, number):
     sizes = memory.array.shape if blocks is None else blocks.sizes
     parts = [f"transform_indices = @block{number}",
              f"window_bounds = array<i64: {', '.join(map(str, sizes))}>"]
-    if blocks is None:
+    if blocks is None and memory.space != "smem":
         parts.append("pipeline_mode = #tpu.pipeline_mode<synchronous>")
-    elif blocks.windows:
+    elif blocks is not None and blocks.windows:
         zeros = ", ".join("0" * len(sizes))
         parts.append(f"window_kind = #tpu.element_window<[{zeros}], [{zeros}]>")
     return f"{{{', '.join(parts)}}}"

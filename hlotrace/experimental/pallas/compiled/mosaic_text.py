@@ -33,7 +33,11 @@ class Place(NamedTuple):
 
 def memory_type(dtype):
     """The type of an element in memory, where a bool has 32 bits."""
-    return "i32" if dtypes.is_bool(dtype) else element_type(dtype)
+    if dtypes.is_bool(dtype):
+        return "i32"
+    if dtype.itemsize > 4:
+        raise NotImplementedError(f"there are values of {dtype.name}, of 64 bits, which TPUs do not have")
+    return element_type(dtype)
 
 
 class MosaicWriter(Writer):
@@ -58,9 +62,12 @@ class MosaicWriter(Writer):
 
     def block_type(self, shape, of):
         """The type of a block of elements `of`."""
-        if of in ("i64", "f64"):
-            raise NotImplementedError(f"there is a value of {of}, of 64 bits, which TPUs do not have")
         return f"vector<{''.join(f'{n}x' for n in shape)}{of}>"
+
+    def value(self, name, shape, dtype):
+        """The Value of that name."""
+        memory_type(np.dtype(dtype))        # which refuses 64 bits
+        return super().value(name, shape, dtype)
 
     # --- shapes ---
 

@@ -103,10 +103,9 @@ def scratch_type(like):
     space = getattr(like, "memory_space", None)
     if type(space).__name__ == "SemaphoreType":
         return ShapedArray(like.shape, "int32"), space.value
-    return aval_of(like) if space is None else ShapedArray(like.shape, like.dtype), space_of(space)
+    return ShapedArray(like.shape, like.dtype), space_of(space)
 
 
 def space_of(memory_space):
     """The kind of memory that a memory space is: "vmem" where none is said."""
-    name = getattr(memory_space, "value", None)
-    return {None: "vmem", "default": "vmem", "vmem_shared": "vmem_shared"}.get(name, name)
+    return getattr(memory_space, "value", "vmem")
