@@ -183,6 +183,17 @@ case("tpu.enqueue_dma", like(32, 128), like(32, 128), like(2, 32, 128), in_specs
      name="a pipeline")(added)
 
 
+def by_cores(x, o):
+    core = lax.axis_index("core")
+    rows = pl.ds(pl.multiple_of(core * 8, 8), 8)
+
+    def doubled(memory):
+        tpu.sync_copy(x.at[rows], memory)
+        memory[...] *= 2
+        tpu.sync_copy(memory, o.at[rows])
+    pl.run_scoped(doubled, tpu.VMEM((8, 128), F32))
+
+
 @case("tpu.matmul", like(2, 256, 128, dtype=BF16), *[like(2, 256, 128, dtype=BF16)] * 3, grid=(2, 2, 2),
       in_specs=[Block((None, 128, 128), lambda b, i, j: (b, i, 0)), *[Block((None, 128, 128), lambda b, i, j: (b, j, 0))] * 2],
       out_specs=Block((None, 128, 128), lambda b, i, j: (b, i, 0)), scratch_shapes=[tpu.VMEM((128, 128), F32)] * 3)

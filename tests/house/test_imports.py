@@ -224,6 +224,7 @@ LOCAL_IMPORTS = {
         hlotrace.distributed.job: socket
         hlotrace.distributed.clusters: socket hlotrace.distributed.mpi
         hlotrace.distributed.mpi: mpi4py
+        hlotrace.experimental.pallas.compiled.mosaic_call: hlotrace.runtime.mlir.mosaic
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces hlotrace.inspection.planning.lowered_estimates

@@ -33,11 +33,9 @@ EXEMPT = {
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
     "experimental/pallas/call.py:pallas_call": {"cost_estimate", "debug", "metadata"},
-    "experimental/pallas/copies.py:AsyncCopyDescriptor.start": {"priority"},
     "experimental/pallas/cores.py:core_map": {"compiler_params", "cost_estimate", "debug", "metadata", "name"},
     "experimental/pallas/cores.py:kernel": {"compiler_params", "cost_estimate", "debug", "metadata"},
     "experimental/pallas/parts.py:delay": {"nanos"},
-    "experimental/pallas/parts.py:multiple_of": {"values"},
     "experimental/pallas/parts.py:reciprocal": {"approx", "full_range"},
     "experimental/pallas/pipeline.py:emit_pipeline": {"no_pipelining", "tiling", "trace_scopes"},
     "experimental/pallas/pipeline.py:emit_pipeline.pipeline": {"allocations"},

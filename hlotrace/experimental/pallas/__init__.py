@@ -1,4 +1,4 @@
-"""JAX's `experimental.pallas`: kernels, compiled for NVIDIA's GPUs or run as loops of operations.
+"""JAX's `experimental.pallas`: kernels, compiled for TPUs and NVIDIA's GPUs or run as loops of operations.
 
 What needs a compiler of kernels raises when it is called.
 """

@@ -30,15 +30,15 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
             dictionary are keyword arguments.
         input_output_aliases: {operand: result}: numbers; what is not written of the result is the operand's.
         interpret: true, or a `tpu.InterpretParams`, runs a loop of operations, on any device; false compiles
-            the kernel, with Triton, for NVIDIA's GPUs.
-        name: for people, as is `debug`, of which nothing depends.
-        compiler_params: a `triton.CompilerParams` for a kernel that is compiled; `cost_estimate` and
-            `metadata` are for compilers too, and nothing depends on them here.
+            the kernel, for NVIDIA's GPUs with Triton, for TPUs with Mosaic.
+        name: for people, as are `debug` and `metadata`, on which nothing depends.
+        compiler_params: a `triton.CompilerParams`, or a `tpu.CompilerParams`, for a kernel that is compiled.
+        cost_estimate: a CostEstimate, for the compiler of TPUs.
     Raises:
         ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
             value.
-        NotImplementedError: without `interpret` on a TPU, for scratch, for traced sizes of a grid, for padded
-            blocks, and for what Triton cannot do.
+        NotImplementedError: without `interpret`, for traced sizes of a grid, for padded blocks, for scratch
+            on a GPU, and for what Triton or Mosaic cannot do.
 
     >>> from hlotrace.experimental import pallas as pl
     >>> def double(x_ref, o_ref):

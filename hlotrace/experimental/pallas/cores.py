@@ -1,19 +1,22 @@
 """Kernels written for the cores of a device: `kernel`, `core_map`, and Refs of arrays by `run_state`.
 
-In interpret mode a device's cores run one after another.
+In interpret mode a device's cores run one after another.  Where it is compiled, `kernel` is a `pallas_call`
+whose grid has the cores.
 """
 import dataclasses
 import functools
 import math
+import types
 
 from ... import lax, numpy as jnp
 from ...core.config import CoreAxis, named_axes
 from ...core.pytrees import pytree
 from ...ref import freeze, new_ref
 from ...runtime.devices import client
-from .call import how
-from .grid_blocks import at_place
+from .call import how, pallas_call
+from .grid_blocks import at_place, program_id
 from .interpret import interpreting, memory_of
+from .specs import ANY, BlockSpec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +24,7 @@ class CoreMesh:
     """The cores of a device: names of axes and how many there are along each."""
     axis_names: tuple
     sizes: tuple
+    sparse: bool = False        # are they SparseCores'?
 
     @property
     def shape(self):
@@ -54,7 +58,7 @@ def create_tensorcore_mesh(axis_name, devices=None, num_cores=None):
 
 def ScalarSubcoreMesh(*, axis_name, num_cores=2):
     """The scalar subcores of a device's SparseCores, along an axis."""
-    return CoreMesh((axis_name,), (num_cores,))
+    return CoreMesh((axis_name,), (num_cores,), True)
 
 
 def VectorSubcoreMesh(*, core_axis_name, subcore_axis_name, num_cores=2, num_subcores=16):
@@ -64,7 +68,7 @@ def VectorSubcoreMesh(*, core_axis_name, subcore_axis_name, num_cores=2, num_sub
     >>> tpu_sc.VectorSubcoreMesh(core_axis_name="core", subcore_axis_name="subcore").size
     32
     """
-    return CoreMesh((core_axis_name, subcore_axis_name), (num_cores, num_subcores))
+    return CoreMesh((core_axis_name, subcore_axis_name), (num_cores, num_subcores), True)
 
 
 def empty_ref_like(x):
@@ -115,17 +119,12 @@ def core_map(mesh, *, compiler_params=None, interpret=False, debug=False, cost_e
     Array([0, 1], dtype=int32)
     """
     def run(f):
-        with _interpreting(interpret, "core_map"):
+        params = how(interpret, "pallas.core_map")
+        if not params:
+            raise NotImplementedError("pallas.core_map is not compiled; use pallas.kernel, or interpret=True")
+        with interpreting(params):
             _run_cores(mesh, scratch_shapes, f)
     return run
-
-
-def _interpreting(interpret, called):
-    params = how(interpret, f"pallas.{called}")
-    if not params:
-        raise NotImplementedError(f"pallas.{called}: kernels by cores are not compiled; interpret=True runs "
-                                  "one core after another")
-    return interpreting(params)
 
 
 def _run_cores(mesh, scratch_shapes, f):
@@ -134,11 +133,37 @@ def _run_cores(mesh, scratch_shapes, f):
 
     def step(core, _):
         places = [core // math.prod(mesh.sizes[i + 1:]) % n for i, n in enumerate(mesh.sizes)]
-        axes = [(name, n, CoreAxis(place)) for name, n, place in zip(mesh.axis_names, mesh.sizes, places)]
-        with named_axes(*axes), at_place((), ()):
+        with _on_core(mesh, places), at_place((), ()):
             scratch = empty_ref_like(scratch_shapes)
             f(**scratch) if named else f(*scratch)
     lax.fori_loop(0, mesh.size, step, None)
+
+
+def _on_core(mesh, places):
+    """A context in which axes of the mesh are those of one core."""
+    return named_axes(*[(name, n, CoreAxis(place))
+                        for name, n, place in zip(mesh.axis_names, mesh.sizes, places)])
+
+
+def _compiled(body, name, out_type, mesh, scratch_types, compiler_params, cost_estimate):
+    """The function of arrays that a kernel for TensorCores is, where it is compiled."""
+    if mesh.sparse:
+        raise NotImplementedError(f"pallas.kernel of {name}: kernels for SparseCores are not compiled")
+
+    def on_cores(*refs, **named):
+        with _on_core(mesh, [program_id(axis) for axis in range(len(mesh.sizes))]):
+            return body(*refs, **named)
+    given = {} if compiler_params is None else vars(compiler_params)
+    params = types.SimpleNamespace(**{**given, "dimension_semantics": tuple(
+        "core_parallel" if n > 1 else "arbitrary" for n in mesh.sizes)})
+
+    def call(*args):
+        whole = BlockSpec(memory_space=ANY)
+        specs = [pytree.tree_map(lambda _: whole, like) for like in (args, out_type)]
+        return pallas_call(on_cores, out_type, grid=mesh.sizes, in_specs=specs[0], out_specs=specs[1],
+                           scratch_shapes=scratch_types, compiler_params=params, cost_estimate=cost_estimate,
+                           name=name)(*args)
+    return call
 
 
 _NO_BODY = object()
@@ -154,9 +179,10 @@ def kernel(body=_NO_BODY, out_type=(), *, mesh, scratch_types=(), compiler_param
         mesh: the cores, such as `tpu.create_tensorcore_mesh("core")`.
         scratch_types: types of memory that each core has besides; those of a dictionary are keyword
             arguments.
-        interpret: as for `core_map`, as are the others.
+        interpret: as for `pallas_call`, as are `compiler_params` and `cost_estimate`; nothing depends on the
+            others.  Where it is compiled, arrays are in `pallas.ANY` memory, from which a kernel copies.
     Raises:
-        NotImplementedError: without `interpret`.
+        NotImplementedError: for SparseCores, without `interpret`.
 
     >>> pl, tpu = jax.experimental.pallas, jax.experimental.pallas.tpu
     >>> @pl.kernel(out_type=jax.ShapeDtypeStruct((2,), "float32"), interpret=True,
@@ -169,15 +195,21 @@ def kernel(body=_NO_BODY, out_type=(), *, mesh, scratch_types=(), compiler_param
     """
     if body is _NO_BODY:
         return lambda given: kernel(given, out_type, mesh=mesh, scratch_types=scratch_types,
-                                    interpret=interpret, name=name)
+                                    compiler_params=compiler_params, interpret=interpret,
+                                    cost_estimate=cost_estimate, name=name)
+    title = name or getattr(body, "__name__", "kernel")
 
     def call(*args):
-        with _interpreting(interpret, "kernel"):
+        params = how(interpret, f"pallas.kernel of {title}")
+        if not params:
+            return _compiled(body, title, out_type, mesh, scratch_types, compiler_params,
+                             cost_estimate)(*args)
+        with interpreting(params):
             refs = pytree.tree_map(lambda x: new_ref(jnp.asarray(x)), args)
             results = empty_ref_like(out_type)
             targets = results if isinstance(out_type, (tuple, list)) else (results,)
             _run_cores(mesh, scratch_types,
                        lambda *scratch, **named: body(*refs, *targets, *scratch, **named))
             return pytree.tree_map(freeze, results)
-    call.__name__ = name or getattr(body, "__name__", "kernel")
+    call.__name__ = title
     return call

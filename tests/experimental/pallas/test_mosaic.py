@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from mosaic_kernels import ANY, BF16, CASES, F32, TILE, Block, added, like
+from mosaic_kernels import ANY, BF16, CASES, F32, TILE, Block, added, by_cores, like
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental import pallas as pl
-from hlotrace.experimental.pallas import pipeline, tpu
+from hlotrace.experimental.pallas import pipeline, tpu, tpu_sc
 from hlotrace.experimental.pallas.compiled import mosaic_call, mosaic_rules
 from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.mlir import mosaic
@@ -59,6 +59,17 @@ def test_vmap_is_one_more_axis_of_the_grid():
     words, kernel, out, args, options = CASES["product_in_blocks"]
     text = text_of(jax.vmap(pl.pallas_call(kernel, out, **options), in_axes=(0, None)), like(3, 256, 256, dtype=BF16), args[1])
     assert "iteration_bounds = array<i64: 3, 2, 2, 2>" in text and text.count("memref<1x128x128xbf16") > 2
+
+
+def test_a_kernel_for_cores_has_them_in_its_grid():
+    for cores, how in (1, "arbitrary"), (2, "core_parallel"):
+        mesh = tpu.create_tensorcore_mesh("core", num_cores=cores)
+        text = text_of(pl.kernel(by_cores, like(8 * cores, 128), mesh=mesh), like(8 * cores, 128))
+        assert f"iteration_bounds = array<i64: {cores}>" in text and f"<{how}>]" in text
+    with pytest.raises(NotImplementedError, match="pallas.kernel of by_cores: kernels for SparseCores are not compiled"):
+        pl.kernel(by_cores, like(*TILE), mesh=tpu_sc.ScalarSubcoreMesh(axis_name="core"))(jnp.ones(TILE))
+    with pytest.raises(NotImplementedError, match="pallas.core_map is not compiled"):
+        pl.core_map(mesh)(lambda: None)
 
 
 def exchange(x, o, sent, received):

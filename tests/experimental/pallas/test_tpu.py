@@ -257,8 +257,6 @@ def test_what_cores_cannot_do():
                                 ValueError, "dimension_semantics")]:
         with pytest.raises(error, match=words):
             pl.kernel(body, like(2), mesh=mesh, interpret=True)()
-    with pytest.raises(NotImplementedError, match="kernels by cores are not compiled"):
-        pl.kernel(lambda o: None, like(2), mesh=mesh)()
 
 
 # --- how a kernel is interpreted ------------------------------------------------------------------

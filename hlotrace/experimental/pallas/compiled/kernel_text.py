@@ -80,16 +80,16 @@ class Writer:
     """The text of a kernel: operations are added at its end.  What a dialect has of its own is in the classes
     derived from it.
 
-    `read` and `written` are the numbers of the arguments that were, by some thread, since all threads last
-    met.
+    `same` says which arguments have the memory of another: {number: that of the other}.  `read` and `written`
+    are the numbers of those that were, by some thread, since all threads last met.
     """
     compiler: str
     platform: str               # of `lax.platform_dependent`
     block_type: Callable        # (shape, the type of elements) -> that of a block
 
-    def __init__(self, rules):
+    def __init__(self, rules, same=()):
         self.rules = rules      # {primitive: a function of the Writer, an equation and its operands}
-        self.lines, self._number = [], 0
+        self.lines, self._number, self.same = [], 0, dict(same)
         self.read, self.written = set(), set()
 
     def value(self, name, shape, dtype):
@@ -123,6 +123,26 @@ class Writer:
         """The value of an operation in the form that all have, with attributes."""
         made = self.value("", shape, dtype)
         return made._replace(name=self.operation(generic(name, operands, attributes, made.type)))
+
+    # --- memory ---
+
+    def _memory_number(self, ref):
+        number = ref._value.number
+        return self.same.get(number, number)
+
+    def before(self, ref, writes):
+        """Have the threads of a program meet, where one may read or write what another has not yet."""
+        number = self._memory_number(ref)
+        if number in self.written or writes and number in self.read:
+            self.lines.append("gpu.barrier")
+            self.read, self.written = set(), set()
+        (self.written if writes else self.read).add(number)
+
+    def again(self, accesses):
+        """What a loop does to memory may be done before its body as well."""
+        if any(access.writes for access in accesses):
+            for access in accesses:
+                (self.written if access.writes else self.read).add(self._memory_number(access.ref))
 
     # --- elements ---
 

@@ -18,8 +18,8 @@ from .mosaic_text import MosaicWriter, Place, memory_type
 from .tpu_parts import memory_p, operation_p, scope_begin_p, scope_end_p
 
 _MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", e.log1p_p: "log1p", e.sin_p: "sin", e.cos_p: "cos",
-         e.tan_p: "tan", e.tanh_p: "tanh", e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor",
-         e.ceil_p: "ceil"}
+         e.tan_p: "tan", e.tanh_p: "tanh", special.erf_p: "erf", e.sqrt_p: "sqrt",
+         e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
 _SEMANTICS = {"arbitrary", "parallel", "core_parallel", "subcore_parallel"}
 _SEMAPHORE = "!tpu.semaphore", "semaphore_mem"
 _SEMAPHORES = {"dma": "!tpu.dma_semaphore", "regular": "!tpu.semaphore", "barrier": "!tpu.semaphore"}
@@ -29,16 +29,14 @@ def _math(name):
     return lambda w, eqn, x: w.wide(functools.partial(w.math, name), x)
 
 
-def _expm1(w, eqn, x):
+def _expm1(w, x):
     return w.wide(lambda x: w.binary(t.SUBTRACT, w.math("exp", x), w.constant(1, x.dtype, x.shape)), x)
 
 
-def _of_two(name):
-    def rule(w, eqn, x, y):
-        shape = x.shape or y.shape
-        return w.wide(lambda x, y: w.emit(f"math.{name} {x.name}, {y.name}", shape, x.dtype),
-                      w.full(x, shape), w.full(w.convert(y, x.dtype), shape))
-    return rule
+def _of_two(name, w, x, y):
+    shape = x.shape or y.shape
+    return w.wide(lambda x, y: w.emit(f"math.{name} {x.name}, {y.name}", shape, x.dtype),
+                  w.full(x, shape), w.full(w.convert(y, x.dtype), shape))
 
 
 def _bits(name):
@@ -290,7 +288,7 @@ def _scope_begin(w, eqn):
     return []
 
 
-def _scope_end(w, eqn, *operands):
+def _scope_end(w, *operands):
     head, results = results_of(w, operands)
     w.lines[w.scopes.pop()] = f'{head}"tpu.region"() ({{'
     types = ", ".join(x.type for x in operands)
@@ -311,12 +309,14 @@ def _axis_index(w, eqn):
 
 _RULES = {
     **{p: _math(name) for p, name in _MATH.items()},
-    e.expm1_p: _expm1, e.round_p: _round, powers.pow_p: _of_two("powf"), special.erf_p: _math("erf"),
-    e.atan2_p: _of_two("atan2"), e.population_count_p: _bits("ctpop"), e.clz_p: _bits("ctlz"),
+    e.population_count_p: _bits("ctpop"), e.clz_p: _bits("ctlz"), e.round_p: _round,
+    e.expm1_p: lambda w, eqn, x: _expm1(w, x),
+    powers.pow_p: lambda w, eqn, x, y: _of_two("powf", w, x, y),
+    e.atan2_p: lambda w, eqn, x, y: _of_two("atan2", w, x, y),
     bitcast_convert_type_p: _bitcast, slicing.concatenate_p: _concatenate, slicing.slice_p: _slice,
-    slicing.pad_p: _pad,
-    dot_general_p: _dot_general, load_p: _load, store_p: _store, operation_p: _operation,
-    memory_p: _on_memory, scope_begin_p: _scope_begin, scope_end_p: _scope_end, axis_index_p: _axis_index}
+    slicing.pad_p: _pad, dot_general_p: _dot_general, load_p: _load, store_p: _store,
+    operation_p: _operation, memory_p: _on_memory, axis_index_p: _axis_index, scope_begin_p: _scope_begin,
+    scope_end_p: lambda w, eqn, *operands: _scope_end(w, *operands)}
 
 
 # --- the whole --------------------------------------------------------------------------------------
@@ -379,8 +379,8 @@ def _check_tiles(kernel, name, memory):
     for axis, unit in ((-1, 128), (-2, 8)):
         if len(sizes) >= -axis and len(sizes) > 1 and sizes[axis] % unit and sizes[axis] != shape[axis]:
             raise ValueError(f"pallas_call of {kernel.name}: the blocks of {name}, {tuple(sizes)} of an "
-                             f"array of shape {shape}: on a TPU the last two sizes are multiples of 8 and 128, or "
-                             "those of the array")
+                             f"array of shape {shape}: on a TPU the last two sizes are multiples of 8 and "
+                             "128, or those of the array")
 
 
 def _window(memory, number):

@@ -8,14 +8,15 @@ import numpy as np
 
 from ....core import dtypes
 from .kernel_text import (
-    ADD, AND, DIFFERENT, EQUAL, GREATER, INT, MAXIMUM, MINIMUM, MULTIPLY, OR, XOR, Writer, element_type,
-    generic, kind_of)
+    ADD, AND, DIFFERENT, EQUAL, GREATER, INT, MAXIMUM, MINIMUM, MULTIPLY, OR, XOR, Operation, Writer,
+    element_type, generic, kind_of)
 
 _WIDE = {"f": np.dtype("float32"), "i": INT, "u": np.dtype("uint32")}
-# (the combination of many elements, by kind of dtype, and the element that changes nothing)
-_COMBINED = {ADD: ("add", "add", "add"), MULTIPLY: ("mul", "mul", "mul"), OR: (None, "or", "or"),
-             MAXIMUM: ("maximumf", "maxsi", "maxui"), MINIMUM: ("minimumf", "minsi", "minui"),
-             AND: (None, "and", "and"), XOR: (None, "xor", "xor")}
+# the combination of many elements; of floats there is no product
+_COMBINED = {
+    ADD: Operation(*["add"] * 3), MULTIPLY: Operation(None, *["mul"] * 2),
+    MAXIMUM: Operation("maximumf", "maxsi", "maxui"), MINIMUM: Operation("minimumf", "minsi", "minui"),
+    **{how: Operation(None, *[name] * 2) for how, name in ((OR, "or"), (AND, "and"), (XOR, "xor"))}}
 
 
 class Place(NamedTuple):
@@ -164,7 +165,7 @@ class MosaicWriter(Writer):
             found = self.reduce(operation, x, range(1, len(x.shape)))
             return self.reshape(self.reshape(found, [1] * len(x.shape)), ())
         shape = [n for axis, n in enumerate(x.shape) if axis not in axes]
-        kind = _COMBINED[operation]["fiu".index(kind_of(dtype))]
+        kind = _COMBINED[operation].of(dtype)
         first = self.constant(_neutral(operation, dtype), dtype, shape)
         return self.generic("vector.multi_reduction", [x, first], shape, dtype,
                             f"kind = #vector.kind<{kind}>, reduction_dims = array<i64: "
@@ -178,12 +179,6 @@ class MosaicWriter(Writer):
                             f"axis = {axis} : i32, kind = #tpu.reduction_kind<{kind}>")
 
     # --- memory ---
-
-    def before(self, ref, writes):
-        """What is to happen before an access: nothing, as accesses are in order."""
-
-    def again(self, accesses):
-        """See `before`."""
 
     def at(self, start):
         """The name of a place along an axis: a value, a number, or None for the first."""

@@ -156,7 +156,7 @@ def text(kernel, same=()):
     if kernel.arguments.scratch:
         raise NotImplementedError(f"pallas_call of {kernel.name}: scratch_shapes are not supported where it "
                                   "is compiled with Triton; carry values in lax.fori_loop")
-    w = TritonWriter(_RULES, kernel.grid, dict(same))
+    w = TritonWriter(_RULES, kernel.grid, same)
     arguments = [w.argument(i, ref._value.array) for i, ref in enumerate(kernel.refs)]
     for i, ref in enumerate(kernel.refs):
         if (places := ref._value.blocks) is not None:

@@ -32,17 +32,15 @@ def memory_type(dtype):
 class TritonWriter(Writer):
     """The text of a kernel in the Triton dialect.
 
-    `ids` is the place in the grid, of which the last axis is the fastest.  `same` says which arguments have
-    the memory of another: {number: that of the other}.
+    `ids` is the place in the grid, of which the last axis is the fastest.
     """
 
     compiler = "Triton"
     platform = "cuda"
 
     def __init__(self, rules, grid, same):
-        super().__init__(rules)
+        super().__init__(rules, same)
         self.pointers, self.starts = {}, {}     # by the number of the kernel's argument
-        self.same = same
         at = self.emit("tt.get_program_id x", (), INT)
         self.ids = []
         for size in reversed(grid):
@@ -178,24 +176,6 @@ class TritonWriter(Writer):
         return self.value(f"{result}#1", shape, INT)
 
     # --- memory ---
-
-    def _memory_number(self, ref):
-        number = ref._value.number
-        return self.same.get(number, number)
-
-    def before(self, ref, writes):
-        """Have the threads of a program meet, where one may read or write what another has not yet."""
-        number = self._memory_number(ref)
-        if number in self.written or writes and number in self.read:
-            self.lines.append("gpu.barrier")
-            self.read, self.written = set(), set()
-        (self.written if writes else self.read).add(number)
-
-    def again(self, accesses):
-        """What a loop does to memory may be done before its body as well."""
-        if any(access.writes for access in accesses):
-            for access in accesses:
-                (self.written if access.writes else self.read).add(self._memory_number(access.ref))
 
     def places(self, ref, index, masked):
         """(The pointers to what an index selects of a Ref, their type, where they are inside or None)."""
