@@ -166,8 +166,11 @@ def blocks_of(what, specs, values):
         flat = [no_block_spec] * len(leaves)
     else:
         flat = pytree.tree_leaves(specs, is_leaf=lambda x: x is None or isinstance(x, BlockSpec))
+        each = pytree.tree_leaves(values, is_leaf=lambda x: x is None)
+        if len(flat) == len(each):      # what is None has no block
+            flat = [spec for spec, x in zip(flat, each) if x is not None]
     if len(flat) != len(leaves):
         raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
                          f"{len(leaves)} {what}puts; they must be as many")
-    each = enumerate(zip(flat, leaves))
-    return [Blocks(f"{what}put {i}", spec, x) for i, (spec, x) in each], structure
+    pairs = enumerate(zip(flat, leaves))
+    return [Blocks(f"{what}put {i}", spec, x) for i, (spec, x) in pairs], structure

@@ -160,7 +160,7 @@ def _run(title, kernel, out_shape, spec, aliases, args):
     def step(number, state):
         results, scratch = state
         ids = [number // math.prod(grid[axis + 1:]) % n for axis, n in enumerate(grid)]
-        first = [new_ref(x) for x in scalars]
+        first = pytree.tree_map(new_ref, scalars)
         with at_place(ids, grid):
             at_in, at_out = ([b.starts(ids, first) for b in each] for each in (ins, outs))
             read = [new_ref(b.read(x, at)) for b, x, at in zip(ins, arrays, at_in)]

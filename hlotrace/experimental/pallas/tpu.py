@@ -12,6 +12,7 @@ from .interpret import (
     InterpretParams, force_tpu_interpret_mode, reset_tpu_interpret_mode_state, set_tpu_interpret_mode)
 from .pipeline import emit_pipeline, emit_pipeline_with_allocations
 from .specs import GridSpec, Memory, no_block_spec
+from .tpu_info import ChipVersion, TpuInfo, get_tpu_info, get_tpu_info_for_chip
 from .tpu_values import (
     bitcast, core_barrier, einshape, is_tpu_device, load, pack_elementwise, prng_random_bits, prng_seed, roll,
     run_on_first_core, sample_block, stateful_bernoulli, stateful_bits, stateful_normal, stateful_uniform,
@@ -101,12 +102,13 @@ class PrefetchScalarGridSpec(GridSpec):
         self.num_scalar_prefetch = num_scalar_prefetch
 
 
-__all__ = ["ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "DeviceIdType",
+__all__ = ["ARBITRARY", "CMEM", "CORE_PARALLEL", "ChipVersion", "CompilerParams", "CoreType", "DeviceIdType",
            "GridDimensionSemantics", "HBM", "InterpretParams", "MemorySpace", "PARALLEL",
            "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
-           "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy", "bitcast",
+           "TensorCoreMesh", "TpuInfo", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy", "bitcast",
            "core_barrier", "create_tensorcore_mesh", "dma_semaphore", "einshape", "emit_pipeline",
            "emit_pipeline_with_allocations", "force_tpu_interpret_mode", "get_barrier_semaphore",
+           "get_tpu_info", "get_tpu_info_for_chip",
            "is_tpu_device", "load", "make_async_copy", "make_async_remote_copy", "pack_elementwise",
            "prng_random_bits", "prng_seed", "reset_tpu_interpret_mode_state", "roll", "run_on_first_core",
            "sample_block", "set_tpu_interpret_mode", "stateful_bernoulli", "stateful_bits",
@@ -114,5 +116,5 @@ __all__ = ["ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "
            "touch", "trace_value", "unpack_elementwise", "with_memory_space_constraint"]
 
 export_functions(globals(), """
-    BufferType BufferedRef BufferedRefBase ChipVersion LoweringException SideEffectType Tiling TpuInfo
-    get_tpu_info get_tpu_info_for_chip matmul_acc_lhs matmul_pop matmul_push_rhs""")
+    BufferType BufferedRef BufferedRefBase LoweringException SideEffectType Tiling matmul_acc_lhs
+    matmul_pop matmul_push_rhs""")

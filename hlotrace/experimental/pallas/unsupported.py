@@ -17,6 +17,11 @@ class KernelFunction:
     def __call__(self, *_args, **_kwargs):
         raise NotImplementedError(f"{self.__module__.partition('.')[2]}.{self.__name__}: {_WHY}")
 
+    def __or__(self, other):        # in annotations it may be a class
+        return self
+
+    __ror__ = __or__
+
     def __repr__(self):
         return f"<{self.__module__}.{self.__name__}, which needs kernels>"
 

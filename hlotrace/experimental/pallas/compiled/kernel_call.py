@@ -4,7 +4,7 @@ A kernel is traced with Refs that are places in memory, `kernel_memory.py`; its 
 in the dialect of the platform, which is a custom call of the program around it.
 """
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..grid_blocks import at_place, blocks_of
 from ..specs import Element, Squeezed
 from . import mosaic_call, triton_rules
 from .kernel_memory import kernel_ref, program_id_p
-from .tpu_parts import INT, scratch_type, space_of
+from .tpu_parts import INT, operation, scratch_type, space_of
 
 TRITON, MOSAIC = "__gpu$xla.gpu.triton", "tpu_custom_call"
 _MOST = 2 ** 31 - 1     # programs of a grid
@@ -50,6 +50,7 @@ class Arguments(NamedTuple):
     scalars: list       # types of what comes first and has no blocks
     blocks: list        # the `Blocks` of operands and results
     scratch: list       # types of memory that it has besides
+    first: Any          # the structure of what comes first
 
 
 class Kernel:
@@ -58,7 +59,7 @@ class Kernel:
     Args:
         call: of the Refs of scalars, operands, results and scratch, to the kernel's arguments: it runs the
             kernel.
-        grid: its sizes.
+        grid: its sizes; None for one that is known when it runs.
         options: CompilerParams of a compiler, or None, and a CostEstimate, or None.
         axes: sizes of axes that vmap has put in front of the grid.
         mapped: for each of the blocks, for each of these axes, whether the array has it, in front.
@@ -66,11 +67,11 @@ class Kernel:
 
     def __init__(self, name, call, arguments, grid, options, axes=(), mapped=None):
         self.name, self.call, self.arguments, self.options = name, call, arguments, options
-        self.scalars, self.blocks, scratch = arguments
+        self.scalars, self.blocks, scratch, _ = arguments
         self.own_grid, self.axes = tuple(grid), tuple(axes)
         self.mapped = [()] * len(self.blocks) if mapped is None else mapped
         self.grid = (*self.axes, *self.own_grid)
-        if math.prod(self.grid) > _MOST:
+        if None not in self.grid and math.prod(self.grid) > _MOST:
             raise ValueError(f"pallas_call of {name}: a grid of {self.grid} has more than {_MOST} places")
         self.core = kernel_ref(INT, None, INT)
         self.refs = [kernel_ref(aval, i, aval, None, "smem") for i, aval in enumerate(self.scalars)]
@@ -91,7 +92,8 @@ class Kernel:
         places = None
         if blocks.index_map is not None or have:
             def index(*ids):
-                found = blocks.index(ids[len(self.axes):], self.refs[:len(self.scalars)])
+                first = self.arguments.first.unflatten(self.refs[:len(self.scalars)])
+                found = blocks.index(ids[len(self.axes):], first)
                 return [*[ids[axis] for axis in have], *[asarray(i, dtype="int32") for i in found]]
             axes = [ShapedArray((), "int32")] * len(self.grid)
             places = Places(blocks, trace_to_jaxpr(index, axes, "index_map"), len(have))
@@ -100,7 +102,10 @@ class Kernel:
 
     def _run(self):
         ids = [program_id_p.bind(axis=axis) for axis in range(len(self.grid))]
-        with at_place(ids[len(self.axes):], self.own_grid, self.core):
+        with at_place(ids[len(self.axes):], (), self.core):
+            grid = [n or operation("iteration_bound", attributes=f"dim = {axis} : i32", out=INT)
+                    for axis, n in enumerate(self.grid)]
+        with at_place(ids[len(self.axes):], grid[len(self.axes):], self.core):
             self.call(self.refs)
         return []
 
@@ -117,12 +122,12 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     Args:
         kernels: a ContextCache for the Kernels, by the types of the arrays.
     Raises:
-        NotImplementedError: for traced sizes of a grid, padded blocks.
+        NotImplementedError: for padded blocks.
     """
-    if not all(isinstance(n, (int, np.integer)) for n in spec.grid):
-        raise NotImplementedError(f"pallas_call of {title}: grid={spec.grid} has a size that is no int; "
-                                  "sizes are known where a kernel is compiled")
     count = getattr(spec, "num_scalar_prefetch", 0)
+    grid = [int(n) if isinstance(n, (int, np.integer)) else None for n in spec.grid]
+    sizes = [asarray(n, dtype="int32") for n, known in zip(spec.grid, grid) if known is None]
+    scalars, first_tree = pytree.tree_flatten(args[:count])
     ins, in_tree = blocks_of("in", spec.in_specs, args[count:])
     outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
     scratch, scratch_tree = pytree.tree_flatten(spec.scratch_shapes)
@@ -133,24 +138,27 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     name = "".join(c if c.isalnum() and c.isascii() else "_" for c in title)
 
     def call(refs):
-        first, last = count + len(ins), count + len(ins) + len(outs)
+        begin, first = len(scalars), len(scalars) + len(ins)
+        last = first + len(outs)
         results = out_tree.unflatten(refs[first:last])
         results = results if isinstance(out_shape, (tuple, list)) else (results,)
         scratch = scratch_tree.unflatten(refs[last:])
         scratch, named = ((), scratch) if isinstance(spec.scratch_shapes, dict) else (scratch, {})
-        found = kernel(*refs[:count], *in_tree.unflatten(refs[count:first]), *results, *scratch, **named)
+        operands = (*first_tree.unflatten(refs[:begin]), *in_tree.unflatten(refs[begin:first]))
+        found = kernel(*operands, *results, *scratch, **named)
         if found is not None:
             raise ValueError(f"pallas_call: the kernel {title} should return None; it returns {found!r:.60}")
 
     leaves, structure = pytree.tree_flatten(args)
-    key = structure, tuple(map(aval_of, leaves))
+    key = structure, tuple(map(aval_of, leaves)), *grid
     if (made := kernels.get(key)) is None:
-        made = Kernel(name, call, Arguments([*map(aval_of, args[:count])], [*ins, *outs], scratch), spec.grid,
-                      options)
+        made = Kernel(name, call, Arguments([*map(aval_of, scalars)], [*ins, *outs], scratch, first_tree),
+                      grid, options)
         if state.trace is EVAL:     # else it may have what is traced in it
             kernels.keep(key, made)
     out_avals = tuple(ShapedArray(b.shape, b.dtype) for b in outs)
-    return out_tree.unflatten(pallas_call_p.bind(*leaves, kernel=made, out_avals=out_avals,
+    aliases = {i + len(sizes): result for i, result in aliases.items()}
+    return out_tree.unflatten(pallas_call_p.bind(*sizes, *leaves, kernel=made, out_avals=out_avals,
                                                  aliases=tuple(sorted(aliases.items()))))
 
 
@@ -214,7 +222,7 @@ def _shown(eqn):
 
 
 def _batching(axis, args, dims, *, kernel, out_avals, aliases):
-    count = len(kernel.scalars)
+    count = kernel.grid.count(None) + len(kernel.scalars)
     if any(d is not None for d in dims[:count]):
         raise NotImplementedError(
             f"vmap of pallas_call of {kernel.name} over scalars that come before its operands"

@@ -20,6 +20,7 @@ from .tpu_parts import memory_p, operation_p, scope_begin_p, scope_end_p
 _MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", e.log1p_p: "log1p", e.sin_p: "sin", e.cos_p: "cos",
          e.tan_p: "tan", e.tanh_p: "tanh", special.erf_p: "erf", e.sqrt_p: "sqrt",
          e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
+_LATER = -2 ** 63     # a size that is known when the kernel runs
 _SEMANTICS = {"arbitrary", "parallel", "core_parallel", "subcore_parallel"}
 _SEMAPHORE = "!tpu.semaphore", "semaphore_mem"
 _SEMAPHORES = {"dma": "!tpu.dma_semaphore", "regular": "!tpu.semaphore", "barrier": "!tpu.semaphore"}
@@ -59,6 +60,8 @@ def _bitcast(w, eqn, x):
 
 
 def _concatenate(w, eqn, *operands):
+    if len(operands) == 1:
+        return operands[0]
     return w.generic("tpu.concatenate", operands, eqn.outvars[0].aval.shape, operands[0].dtype,
                      f"dimension = {eqn.params['dimension']} : i32")
 
@@ -355,7 +358,8 @@ def text(kernel, mesh=None):
         f"scratch_operands = {len(kernel.refs) - scalars - len(kernel.blocks)} : i64",
         f"dimension_semantics = [{', '.join(f'#tpu.dimension_semantics<{x}>' for x in how)}]"]
     if kernel.grid:
-        attributes += [f"iteration_bounds = array<i64: {', '.join(map(str, kernel.grid))}>",
+        sizes = [str(_LATER if n is None else n) for n in kernel.grid]
+        attributes += [f"iteration_bounds = array<i64: {', '.join(sizes)}>",
                        f"window_params = [{', '.join(windows)}]"]
     head = f"func.func @{kernel.name}({', '.join([*ids, *arguments])})"
     lines = ["module {", f"{head} attributes {{{', '.join(attributes)}}} {{", *w.lines, "return", "}",

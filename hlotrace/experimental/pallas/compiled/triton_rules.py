@@ -153,6 +153,9 @@ _RULES = {
 
 def text(kernel, same=()):
     """A `Kernel` in the Triton dialect; `same` is {number of a Ref: that of the Ref whose memory it has}."""
+    if None in kernel.grid:
+        raise NotImplementedError(f"pallas_call of {kernel.name}: a size of the grid, {kernel.grid}, is no "
+                                  "int, and must be known where a kernel is compiled with Triton")
     if kernel.arguments.scratch:
         raise NotImplementedError(f"pallas_call of {kernel.name}: scratch_shapes are not supported where it "
                                   "is compiled with Triton; carry values in lax.fori_loop")
