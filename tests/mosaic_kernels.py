@@ -149,6 +149,16 @@ def fetched_while_computing(x, o, rows, ready):
         o[...] += rows[i % 2]
 
 
+@case("memref<?x128xf32", like(32, 128), like(2, dtype=I32), like(64, 128), in_specs=[Block(memory_space=tpu.SMEM), ANY],
+      scratch_shapes=[tpu.SemaphoreType.DMA])
+def as_many_rows_as_there_are(n, x, o, ready):
+    rows = pl.multiple_of(n[0], 8), pl.multiple_of(n[1], 8)
+    copy = tpu.make_async_copy(x.at[pl.ds(*rows)], o.at[pl.ds(0, rows[1])], ready)
+    copy.start(priority=1)
+    copy.wait()
+    o[:8] = jnp.concatenate([x * 2 for x in [o[:8]]], 0)
+
+
 @case("tpu.region memref.alloca tpu.sem_alloc", like(*TILE), like(4, *TILE), in_specs=[ANY])
 def memory_of_its_own(x, o):
     def doubled(memory):

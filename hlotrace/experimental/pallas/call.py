@@ -67,14 +67,21 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
 
 
 def estimate_cost(fun, *args, **kwargs):
-    """What a function of arrays costs, as XLA counts its operations: a CostEstimate.
+    """What a function of arrays costs, as XLA counts its operations: a CostEstimate.  Arguments that are no
+    arrays are passed as they are.
 
     >>> jax.experimental.pallas.estimate_cost(lambda x: jnp.exp(x) * 2, jnp.ones(8))
     CostEstimate(flops=8, transcendentals=8, bytes_accessed=64, remote_bytes_transferred=0)
     """
-    lowered = jit(fun).lower(*args, **kwargs)
+    leaves, tree = pytree.tree_flatten((args, kwargs))
+    arrays = {i: x for i, x in enumerate(leaves) if hasattr(x, "shape")}
+
+    def of_arrays(found):
+        args, kwargs = tree.unflatten([found.get(i, x) for i, x in enumerate(leaves)])
+        return fun(*args, **kwargs)
+    lowered = jit(of_arrays).lower(arrays)
     counts = lowered.cost_analysis()
-    values = pytree.tree_leaves(((args, kwargs), lowered.out_info))
+    values = [*arrays.values(), *pytree.tree_leaves(lowered.out_info)]
     return CostEstimate(int(counts.get("flops", 0)), int(counts.get("transcendentals", 0)),
                         sum(math.prod(np.shape(x)) * jnp.result_type(x).itemsize for x in values))
 

@@ -6,6 +6,7 @@ end on a TPU: the program fails.  A copy to another device and a signal to it ar
 the mesh have to come to it.
 """
 import enum
+import operator
 
 import numpy as np
 
@@ -211,10 +212,12 @@ class AsyncCopyDescriptor:
 
     def __init__(self, what, src_ref, dst_ref, dst_sem, src_sem=None, device_id=None, device_id_type=MESH):
         place_of(what)
-        if src_ref.shape != dst_ref.shape:
+        traced = core_of_kernel() is not None and (
+            tpu_parts.has_traced_size(src_ref) or tpu_parts.has_traced_size(dst_ref))
+        if not traced and src_ref.shape != dst_ref.shape:
             raise ShapeError(f"pallas.{what}: from shape {src_ref.shape} to shape {dst_ref.shape}; they must "
                              "be equal")
-        if src_ref.dtype != dst_ref.dtype:
+        if not traced and src_ref.dtype != dst_ref.dtype:
             raise TypeError(f"pallas.{what}: from {src_ref.dtype.name} to {dst_ref.dtype.name}; a copy does "
                             "not convert")
         self._what = what
@@ -238,13 +241,13 @@ class AsyncCopyDescriptor:
             self._start_remote(write)
 
     def _start_compiled(self, priority, add):
-        if add or priority:
-            raise NotImplementedError(f"pallas.{self._what}: add={add}, priority={priority} where a kernel "
-                                      "is compiled")
+        if add:
+            raise NotImplementedError(f"pallas.{self._what}: add=True where a kernel is compiled")
         to = ()
         if self.is_remote:
             to = [_number(self._what, self.device_id, self.device_id_type)]
-        tpu_parts.on_memory("copy", [self.src_ref, self.dst_ref, self.dst_sem, self.src_sem], to)
+        tpu_parts.on_memory("copy", [self.src_ref, self.dst_ref, self.dst_sem, self.src_sem], to,
+                            priority=operator.index(priority))
 
     def _start_here(self, write):
         write(self.dst_ref, self.src_ref[...])

@@ -159,14 +159,14 @@ class Blocks:
         return array[tuple(slice(begin, begin + n) for n, (begin, _) in zip(self.shape, self.padding))]
 
 
-def blocks_of(what, specs, values):
+def blocks_of(what, specs, values, is_leaf=lambda x: False):
     """(The Blocks of a pytree of operands, "in", or results, "out", its structure)."""
-    leaves, structure = pytree.tree_flatten(values)
+    leaves, structure = pytree.tree_flatten(values, is_leaf=is_leaf)
     if specs is no_block_spec:
         flat = [no_block_spec] * len(leaves)
     else:
         flat = pytree.tree_leaves(specs, is_leaf=lambda x: x is None or isinstance(x, BlockSpec))
-        each = pytree.tree_leaves(values, is_leaf=lambda x: x is None)
+        each = pytree.tree_leaves(values, is_leaf=lambda x: x is None or is_leaf(x))
         if len(flat) == len(each):      # what is None has no block
             flat = [spec for spec, x in zip(flat, each) if x is not None]
     if len(flat) != len(leaves):

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import lax, numpy as jnp
 from ...core.pytrees import pytree
+from ...core.refs import RefOrView
 from ...numpy.indexing.index_entries import ds
 from ...ref import new_ref
 from .compiled.tpu_parts import multiple_of
@@ -17,7 +18,7 @@ from .copies import SemaphoreType, make_async_copy
 from .grid_blocks import at_place, blocks_of, place_of
 from .interpret import run_scoped
 from .parts import cdiv, when
-from .specs import BlockSpec, MemoryRef, Squeezed
+from .specs import MemoryRef, Squeezed
 
 
 def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_axis=None, core_axis_name=None,
@@ -28,7 +29,8 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
         body: a function of Refs: of blocks of operands and results, and of scratch; with `_explicit_indices`
             the place comes first.
         grid: sizes, which may be traced.
-        in_specs: a BlockSpec for each operand; without a block shape, `body` has the Ref itself.
+        in_specs: a BlockSpec for each operand, or a pytree of them as that is one of Refs; without a block
+            shape, `body` has the Ref itself.
         out_specs: one for each result.
         core_axis_name: of the cores, or several names, that share the places along a dimension.
         dimension_semantics: `tpu.PARALLEL` or `tpu.ARBITRARY` for each dimension; cores share the first that
@@ -52,13 +54,16 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
 
     def pipeline(*refs, scratches=(), allocations=None):
         place = place_of("emit_pipeline")
-        structures = [pytree.tree_structure(specs, is_leaf=_is_spec) for specs in (in_specs, out_specs)]
-        count = structures[0].num_leaves
-        if len(refs) != count + structures[1].num_leaves:
+        count, results = (len(specs) if isinstance(specs, (tuple, list)) else 1
+                          for specs in (in_specs, out_specs))
+        if len(refs) != count + results:
             raise ValueError(f"pallas.emit_pipeline: {len(refs)} Refs are given for {count} in_specs and "
-                             f"{structures[1].num_leaves} out_specs")
-        each = [[*zip(blocks_of(what, specs, given)[0], given)] for what, specs, given in (
-            ("in", in_specs, list(refs[:count])), ("out", out_specs, list(refs[count:])))]
+                             f"{results} out_specs")
+        each = []
+        for what, specs, given in ("in", in_specs, refs[:count]), ("out", out_specs, refs[count:]):
+            leaves = pytree.tree_leaves(given, is_leaf=_is_ref)
+            each.append([*zip(blocks_of(what, specs, given, _is_ref)[0], leaves)])
+        structure = pytree.tree_structure(refs, is_leaf=_is_ref)
         firsts, sizes = _share(grid, place, core_axis, core_axis_name, dimension_semantics)
 
         def ids_of(number):
@@ -67,7 +72,7 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
 
         def run(ids, blocks):
             with at_place(ids, grid, place.core):
-                body(*[tuple(ids)] * _explicit_indices, *blocks, *scratches)
+                body(*[tuple(ids)] * _explicit_indices, *structure.unflatten(blocks), *scratches)
         total = math.prod(sizes)
         (_run_in_turn if place.core is None else _run_buffered)(run, ids_of, total, *each)
     return pipeline
@@ -78,8 +83,8 @@ def emit_pipeline_with_allocations(body, *, grid, in_specs=(), out_specs=()):
     return emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs), lambda *_refs, **_how: ()
 
 
-def _is_spec(x):
-    return x is None or isinstance(x, BlockSpec)
+def _is_ref(x):
+    return isinstance(x, RefOrView)
 
 
 def _block(blocks, ref):

@@ -86,9 +86,8 @@ class TpuInfo:
 
 
 _LITE = ChipVersion.TPU_V4I, ChipVersion.TPU_V5E, ChipVersion.TPU_V6E
-# chips of two TensorCores, of which each may be a device of its own; of the last two it always is
-_TWO_CORES = (ChipVersion.TPU_V2, ChipVersion.TPU_V3, ChipVersion.TPU_V4, ChipVersion.TPU_V5P, ChipVersion.TPU_7,
-              ChipVersion.TPU_7X)
+# chips of two TensorCores, of which each may be a device of its own
+_TWO_CORES = {*ChipVersion} - {*_LITE}
 _MEGACORE = ChipVersion.TPU_V4, ChipVersion.TPU_V5P
 
 
@@ -120,8 +119,8 @@ _CHIPS = {
 _KINDS = [("TPU v5 lite", ChipVersion.TPU_V5E, 1), ("TPU v5e", ChipVersion.TPU_V5E, 1),
           ("TPU v6", ChipVersion.TPU_V6E, 1), ("TPU v5", ChipVersion.TPU_V5P, 2),
           ("TPU v4 lite", ChipVersion.TPU_V4I, 1), ("TPU v4", ChipVersion.TPU_V4, 2),
-          ("TPU v3", ChipVersion.TPU_V3, 1), ("TPU v2", ChipVersion.TPU_V2, 1), ("TPU7x", ChipVersion.TPU_7X, 1),
-          ("TPU7", ChipVersion.TPU_7, 1)]
+          ("TPU v3", ChipVersion.TPU_V3, 1), ("TPU v2", ChipVersion.TPU_V2, 1),
+          ("TPU7x", ChipVersion.TPU_7X, 1), ("TPU7", ChipVersion.TPU_7, 1)]
 
 
 def get_tpu_info_for_chip(chip_version, num_tensor_cores_per_device):
@@ -135,7 +134,8 @@ def get_tpu_info_for_chip(chip_version, num_tensor_cores_per_device):
 
 
 def get_tpu_info():
-    """The TpuInfo of the default device.  ValueError where it is no TPU; `get_tpu_info_for_chip` needs none."""
+    """The TpuInfo of the default device.  ValueError where it is no TPU: `get_tpu_info_for_chip` needs none.
+    """
     kind = client.default_device().device_kind
     for begin, version, cores in _KINDS:
         if kind.startswith(begin):

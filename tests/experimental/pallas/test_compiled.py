@@ -73,6 +73,7 @@ def copy(x, o):
     (lambda x, o, s: None, (8,), {"scratch_shapes": [jax.ShapeDtypeStruct((2,), F32)]}, NotImplementedError, "scratch_shapes"),
     (copy, (8,), {"compiler_params": triton.CompilerParams(num_warps=3)}, ValueError, "num_warps=3 must be 1, 2, 4"),
     (copy, (8,), {"compiler_params": triton.CompilerParams(num_stages=0)}, ValueError, "num_stages=0"),
+    (copy, (8,), {"grid": (jnp.int32(2),)}, NotImplementedError, "a size of the grid, (None,), is no int"),
     (copy, (8,), {"grid": (2**16, 2**16)}, ValueError, "more than 2147483647 places"),
     (copy, (8,), {"interpret": "some"}, NotImplementedError, "interpret='some' is not supported"),
     (lambda x, o: 1, (8,), {}, ValueError, "should return None; it returns 1"),

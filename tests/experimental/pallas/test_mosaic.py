@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from mosaic_kernels import ANY, BF16, CASES, F32, TILE, Block, added, by_cores, like
+from mosaic_kernels import ANY, BF16, CASES, F32, I32, TILE, Block, added, by_cores, like
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -70,6 +70,41 @@ def test_a_kernel_for_cores_has_them_in_its_grid():
         pl.kernel(by_cores, like(*TILE), mesh=tpu_sc.ScalarSubcoreMesh(axis_name="core"))(jnp.ones(TILE))
     with pytest.raises(NotImplementedError, match="pallas.core_map is not compiled"):
         pl.core_map(mesh)(lambda: None)
+
+
+def test_a_size_of_the_grid_may_be_traced():
+    def doubled(n, scale, x):
+        def kernel(scale, none, x, o):
+            assert none is None
+            o[...] = x[...] * scale[pl.num_programs(0)]
+        row = Block((8, 128), lambda i, j, scale, none: (i, 0))
+        spec = tpu.PrefetchScalarGridSpec(2, grid=(n, 2), in_specs=[row], out_specs=row)
+        return pl.pallas_call(kernel, like(32, 128), grid_spec=spec, input_output_aliases={1: 0})(scale, None, x)
+    types = like(dtype=I32), like(5, dtype=I32), like(32, 128)
+    text = jax.jit(doubled).trace(*types).lower(lowering_platforms=("tpu",)).as_text()
+    call, = [line for line in text.splitlines() if "tpu_custom_call" in line]
+    assert "(tensor<i32>, tensor<5xi32>, tensor<32x128xf32>)" in call and "operand_index = 2" in call
+    text, _ = mosaic_rules.text(kernel_of(doubled, *types))
+    assert f"iteration_bounds = array<i64: {-2**63}, 2>" in text and "tpu.iteration_bound" in text
+    many = kernel_of(jax.vmap(doubled, in_axes=(None, None, 0)), *types[:2], like(3, 32, 128))
+    assert many.grid == (3, None, 2) and "dim = 1 : i32" in mosaic_rules.text(many)[0]
+
+
+def test_what_tpus_are():
+    info = tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 1)
+    assert (info.generation, info.num_lanes, info.num_sublanes, info.mxu_column_size) == (5, 128, 8, 128)
+    assert info.is_lite and not info.is_megacore and not info.is_split_chip
+    assert [info.get_sublane_tiling(d) for d in ("float32", BF16, "int8", "int4")] == [8, 16, 32, 64]
+    assert info.is_matmul_supported(BF16, F32) and info.is_matmul_supported("int8", "int4")
+    assert not info.is_matmul_supported("float8_e5m2", BF16) and not info.is_matmul_supported("int8", BF16)
+    both = tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V4, 2)
+    assert both.is_megacore and tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V4, 1).is_split_chip
+    for version in tpu.ChipVersion:
+        assert isinstance(tpu.get_tpu_info_for_chip(version, 1), tpu.TpuInfo)
+    with pytest.raises(ValueError, match="devices of a TPU v5e have 1 TensorCore, not 2"):
+        tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 2)
+    with pytest.raises(ValueError, match="the default device, a 'cpu', is no TPU that is known"):
+        tpu.get_tpu_info()
 
 
 def exchange(x, o, sent, received):
@@ -138,7 +173,7 @@ def test_blocks_of_a_pipeline_are_copied_while_others_are_used():
     (lambda x, o, s: pl.semaphore_wait(s, decrement=False), F32, {"scratch_shapes": [tpu.SemaphoreType.REGULAR]},
      NotImplementedError, "semaphore_wait(decrement=False) in a kernel that is compiled"),
     (lambda x, o, s: tpu.async_copy(x, o, s, add=True), F32, {"scratch_shapes": [tpu.SemaphoreType.DMA]},
-     NotImplementedError, "add=True, priority=0 where a kernel is compiled"),
+     NotImplementedError, "add=True where a kernel is compiled"),
 ])
 def test_what_is_refused(kernel, dtype, options, error, words):
     with pytest.raises(error, match=re.escape(words)):

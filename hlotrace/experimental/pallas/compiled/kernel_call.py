@@ -103,8 +103,9 @@ class Kernel:
     def _run(self):
         ids = [program_id_p.bind(axis=axis) for axis in range(len(self.grid))]
         with at_place(ids[len(self.axes):], (), self.core):
-            grid = [n or operation("iteration_bound", attributes=f"dim = {axis} : i32", out=INT)
-                    for axis, n in enumerate(self.grid)]
+            grid = [*self.grid]
+            for axis in [axis for axis, n in enumerate(grid) if n is None]:
+                grid[axis] = operation("iteration_bound", attributes=f"dim = {axis} : i32", out=INT)
         with at_place(ids[len(self.axes):], grid[len(self.axes):], self.core):
             self.call(self.refs)
         return []

@@ -75,7 +75,11 @@ class Index:
             return
         length, step = rest
         place = next(self.operands) if start is TRACED else start
-        self._move(axis, self._inside(place, size, (length - 1) * step + 1), step)
+        if length is TRACED:        # of a part that is copied
+            length = next(self.operands)
+        else:
+            place = self._inside(place, size, (length - 1) * step + 1)
+        self._move(axis, place, step)
         self.result[axis] = length
 
     def _inside(self, place, size, length):

@@ -234,21 +234,23 @@ def _on_memory(w, eqn, *operands):
             raise NotImplementedError("a copy of a part of a Ref with steps, or transposed")
         del rest[:count]
         views.append(w.view(part.place, part.starts, part.sizes, part.shape))
-    return _ON_MEMORY[eqn.params["how"]](w, views, *rest)
+    how, priority = eqn.params["how"], eqn.params["priority"]
+    return _copy(w, views, priority, *rest) if how == "copy" else _ON_MEMORY[how](w, views, *rest)
 
 
 def _named(word, place):
     return f" {word}({place.name} : {place.type})" if place is not None else ""
 
 
-def _copy(w, views, *device):
+def _copy(w, views, priority, *device):
     source, target, target_semaphore, source_semaphore = views
     to = ""
     if device:
         w.communicates, to = True, f" device_id({device[0].name})"
     w.lines.append(f"tpu.enqueue_dma{_named('source', source)}{_named('target', target)}"
                    f"{_named('source_semaphore', source_semaphore)}"
-                   f"{_named('target_semaphore', target_semaphore)}{to}")
+                   f"{_named('target_semaphore', target_semaphore)}{to}"
+                   f"{f' {{priority = {priority} : i32}}' if priority else ''}")
     return []
 
 
@@ -276,7 +278,7 @@ def _read(w, views):
     return [w.emit(f"tpu.sem_read {views[0].name}", (), INT, f"{views[0].type} -> i32")]
 
 
-_ON_MEMORY = {"copy": _copy, "wait_copy": _wait_copy, "signal": _signal, "wait": _wait, "read": _read}
+_ON_MEMORY = {"wait_copy": _wait_copy, "signal": _signal, "wait": _wait, "read": _read}
 
 
 def _scope_begin(w, eqn):

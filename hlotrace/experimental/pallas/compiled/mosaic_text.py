@@ -8,7 +8,7 @@ import numpy as np
 
 from ....core import dtypes
 from .kernel_text import (
-    ADD, AND, DIFFERENT, EQUAL, GREATER, INT, MAXIMUM, MINIMUM, MULTIPLY, OR, XOR, Operation, Writer,
+    ADD, AND, DIFFERENT, EQUAL, GREATER, INT, MAXIMUM, MINIMUM, MULTIPLY, OR, XOR, Operation, Value, Writer,
     element_type, generic, kind_of)
 
 _WIDE = {"f": np.dtype("float32"), "i": INT, "u": np.dtype("uint32")}
@@ -187,16 +187,19 @@ class MosaicWriter(Writer):
         return self.operation(f"arith.index_cast {self.convert(start, INT).name} : i32 to index")
 
     def view(self, place, starts, sizes, shape):
-        """The part of a Place from `starts` on, of these sizes, without axes of size 1 if `shape` says so."""
+        """The part of a Place from `starts` on, of these sizes, without axes of size 1 if `shape` says so.
+        A size may be a value."""
+        later = [self.convert(n, INT) for n in sizes if isinstance(n, Value)]
+        sizes, shape = (tuple(["?" if isinstance(n, Value) else n for n in each]) for each in (sizes, shape))
         starts = [self.constant(start or 0) if start is None or isinstance(start, int)
                   else self.convert(start, INT) for start in starts]
-        if tuple(sizes) != place.shape:
-            part = place._replace(name="", shape=tuple(sizes))
-            count = f"operandSegmentSizes = array<i32: 1, {len(starts)}, 0>"
+        if sizes != place.shape:
+            part = place._replace(name="", shape=sizes)
+            count = f"operandSegmentSizes = array<i32: 1, {len(starts)}, {len(later)}>"
             place = part._replace(name=self.operation(
-                generic("tpu.memref_slice", [place, *starts], count, part.type)))
-        if tuple(shape) != place.shape:
-            part = place._replace(name="", shape=tuple(shape))
+                generic("tpu.memref_slice", [place, *starts, *later], count, part.type)))
+        if shape != place.shape:
+            part = place._replace(name="", shape=shape)
             place = part._replace(name=self.operation(generic("tpu.memref_squeeze", [place], "", part.type)))
         return place
 

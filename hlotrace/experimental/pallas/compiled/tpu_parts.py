@@ -4,11 +4,14 @@
 indices as a parameter, and the traced parts as operands, followed by values.  `scope_begin_p` and
 `scope_end_p` are around what uses memory of its own.
 """
+import dataclasses
+
 from ....core.avals import ShapedArray, aval_of
 from ....core.pytrees import pytree
-from ....core.refs import Access
+from ....core.refs import TRACED, Access
 from ....core.trace import Tracer
-from ....numpy.indexing.refs import layout_of
+from ....numpy.indexing.index_entries import Slice
+from ....numpy.indexing.refs import RefView, layout_of
 from ..grid_blocks import core_of_kernel
 from .kernel_memory import kernel_part, kernel_ref, memory_of
 
@@ -46,18 +49,17 @@ def operation(name, *operands, attributes="", out=None, in_order=False):
     return found[0] if found else None
 
 
-def on_memory(how, refs, values=(), out=None):
+def on_memory(how, refs, values=(), out=None, priority=0):
     """Do something to Refs, or views of them; None is one that is not there."""
     views, operands = [], []
     for ref in refs:
         if ref is None:
             views.append(None)
             continue
-        of, steps, _ = memory_of(ref)
-        layout, indices = layout_of(steps)
+        of, layout, indices = _view(ref)
         views.append((of, layout, len(indices)))
         operands += indices
-    found = memory_p.bind(*operands, *values, how=how, views=tuple(views), out=out)
+    found = memory_p.bind(*operands, *values, how=how, views=tuple(views), out=out, priority=priority)
     return found[0] if found else None
 
 
@@ -68,6 +70,41 @@ def multiple_of(x, values):
     for value in values if isinstance(values, (tuple, list)) else (values,):
         x = operation("assume_multiple", x, attributes=f"multiple = {value} : i32", out=aval_of(x))
     return x
+
+
+def has_traced_size(ref):
+    """Does a window of this view have a size that is traced, as copies may?"""
+    return type(ref) is RefView and any([_is_traced(e) for _, e in _entries(ref.steps)])
+
+
+def _is_traced(entry):
+    return type(entry) is Slice and isinstance(entry.size, Tracer)
+
+
+def _entries(steps):
+    return [(i, e) for i, (how, what) in enumerate(steps) if how == "at"
+            for e in (what if type(what) is tuple else (what,))]
+
+
+def _view(ref):
+    """(the Ref, the static parts of the indices, their operands) of a Ref or a view; a traced size is the
+    operand behind that of where the window begins."""
+    of, steps, _ = memory_of(ref)
+    sizes = [e.size for _, e in _entries(steps) if _is_traced(e)]
+    if not sizes:
+        return of, *layout_of(steps)
+    steps = [(how, tuple([dataclasses.replace(e, size=TRACED) if _is_traced(e) else e
+                          for e in (what if type(what) is tuple else (what,))]) if how == "at" else what)
+             for how, what in steps]
+    layout, starts = layout_of(steps)
+    operands, starts, sizes = [], iter(starts), iter(sizes)
+    for _, entry in _entries(layout):
+        _, start, size, _ = entry if type(entry) is tuple else (None, entry, None, None)
+        if start is TRACED:
+            operands.append(next(starts))
+        if size is TRACED:
+            operands.append(next(sizes))
+    return of, layout, operands
 
 
 def barrier_semaphore():
