@@ -159,6 +159,12 @@ def as_many_rows_as_there_are(n, x, o, ready):
     o[:8] = jnp.concatenate([x * 2 for x in [o[:8]]], 0)
 
 
+@case("tpu.memref_bitcast tpu.memref_reshape", like(4, 16, 128, dtype=BF16), like(64, 128, dtype=BF16))
+def views_of_other_forms(x, o):
+    o.bitcast("uint32").at[1][...] = x.bitcast("uint32").reshape(4, 8, 128).at[2][...]
+    o[2] = x.reshape(4, 16, 128)[3]
+
+
 @case("tpu.region memref.alloca tpu.sem_alloc", like(*TILE), like(4, *TILE), in_specs=[ANY])
 def memory_of_its_own(x, o):
     def doubled(memory):

@@ -7,6 +7,7 @@ import numpy as np
 from ... import lax, numpy as jnp, random
 from ...core import dtypes
 from ...core.avals import ShapedArray, aval_of
+from ...numpy.indexing.refs import bits_of_rows, shape_of_rows
 from ...runtime.devices import client
 from .compiled.tpu_parts import operation
 from .grid_blocks import core_of_kernel, place_of
@@ -86,20 +87,9 @@ def bitcast(x, ty):
     Array([[131073]], dtype=uint32)
     """
     dtype = dtypes.as_dtype(ty)
-    have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
-    if have == want:
-        return lax.bitcast_convert_type(x, dtype)
-    if x.ndim < 2 or x.shape[-2] * have % want:
-        raise ValueError(f"tpu.bitcast of {x.dtype.name}{list(x.shape)} to {dtype.name}: the rows, along the "
-                         "axis before the last one, cannot share elements")
-    *front, rows, columns = x.shape
-    if core_of_kernel() is not None:
-        return operation("bitcast", x, out=ShapedArray((*front, rows * have // want, columns), dtype))
-    if have < want:
-        x = x.reshape(*front, rows * have // want, want // have, columns)
-        return lax.bitcast_convert_type(jnp.moveaxis(x, -2, -1), dtype)
-    x = jnp.moveaxis(lax.bitcast_convert_type(x, dtype), -1, -2)
-    return x.reshape(*front, rows * have // want, columns)
+    if core_of_kernel() is None:
+        return bits_of_rows(x, dtype)
+    return operation("bitcast", x, out=ShapedArray(shape_of_rows(x, dtype), dtype))
 
 
 def einshape(equation, x, assert_is_tile_preserving=False, **sizes):

@@ -17,7 +17,7 @@ class KernelFunction:
     def __call__(self, *_args, **_kwargs):
         raise NotImplementedError(f"{self.__module__.partition('.')[2]}.{self.__name__}: {_WHY}")
 
-    def __or__(self, other):        # in annotations it may be a class
+    def __or__(self, _other):       # in annotations it may be a class
         return self
 
     __ror__ = __or__

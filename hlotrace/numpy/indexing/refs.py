@@ -14,10 +14,12 @@ from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.refs import KINDS, TRACED, Memory, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete
+from ...primitives.arrays.bit_formats import bitcast_convert_type_p
 from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ...runtime import binding
 from ..arrays.creation import asarray, zeros
+from ..arrays.shaping import moveaxis
 from ..util import unsigned
 from . import index_entries, indexing
 
@@ -235,14 +237,31 @@ def _transpose(self, *axes):
 
 
 def _bitcast(self, dtype):
-    """The bits of the elements of a Ref, or of a view of it, as another dtype of the same width.
-    NotImplementedError for a dtype of another width."""
-    dtype = dtypes.as_dtype(dtype)
-    if dtype.itemsize != self.dtype.itemsize:
-        raise NotImplementedError(f"bitcast of {self.dtype.name} to {dtype.name}, which is of another width: "
-                                  "the elements are not the same; bitcast the value, "
-                                  "lax.bitcast_convert_type(ref[...], dtype)")
-    return _viewed(self, "bitcast", dtype)
+    """The bits of the elements of a Ref, or of a view of it, as another dtype: of another width as
+    `bits_of_rows` has it.  ValueError where rows cannot share elements."""
+    return _viewed(self, "bitcast", dtypes.as_dtype(dtype))
+
+
+def bits_of_rows(x, dtype):
+    """The bits of a matrix as elements of another width: rows next to each other share an element."""
+    have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    if have == want:
+        return x.view(dtype)
+    *front, rows, columns = shape_of_rows(x, dtype)
+    if have < want:
+        x = x.reshape(*front, rows, want // have, columns)
+        return bitcast_convert_type_p.bind(moveaxis(x, -2, -1), new_dtype=dtype)
+    parts = bitcast_convert_type_p.bind(x, new_dtype=dtype)
+    return moveaxis(parts, -1, -2).reshape(*front, rows, columns)
+
+
+def shape_of_rows(x, dtype):
+    """The shape of what `bits_of_rows` gives.  ValueError where rows cannot share elements."""
+    have, want = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    if have != want and (x.ndim < 2 or x.shape[-2] * have % want):
+        raise ValueError(f"bitcast of {x.dtype.name}{list(x.shape)} to {dtype.name}: the rows, along the "
+                         "axis before the last one, cannot share elements")
+    return x.shape if have == want else (*x.shape[:-2], x.shape[-2] * have // want, x.shape[-1])
 
 
 class _Views(Adapter):
@@ -449,7 +468,7 @@ def _step(value, how, what):
     """A step of a view, done to an array."""
     if how == "at":
         return value[what]
-    return value.view(what) if how == "bitcast" else getattr(value, how)(what)
+    return bits_of_rows(value, what) if how == "bitcast" else getattr(value, how)(what)
 
 
 def _replaced(value, steps, written, how):
@@ -469,7 +488,9 @@ def _replaced(value, steps, written, how):
     inner = _replaced(_step(value, step, what), rest, written, how)
     if step == "reshape":
         return inner.reshape(value.shape)
-    return inner.transpose(tuple(np.argsort(what))) if step == "transpose" else inner.view(value.dtype)
+    if step == "transpose":
+        return inner.transpose(tuple(np.argsort(what)))
+    return bits_of_rows(inner, value.dtype)
 
 
 Ref.at = property(_At)

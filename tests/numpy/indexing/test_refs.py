@@ -557,6 +557,10 @@ def test_views():
     bits = jax.jit(lambda v: v[...])(r.bitcast("int32").at[0])
     same(bits, want.view("int32")[0])
     r.bitcast("uint32")[0, 0] = jnp.uint32(0)
+    pairs = jax.new_ref(jnp.arange(8, dtype="uint16").reshape(4, 2))
+    pairs.bitcast("uint32")[1, 0] = jnp.uint32(9 << 16 | 5)        # rows 2 and 3
+    np.testing.assert_array_equal(pairs[...], [[0, 1], [2, 3], [5, 5], [9, 7]])
+    np.testing.assert_array_equal(pairs.bitcast("uint8")[:2, 1], [1, 0])
     same(r[0, 0], 0.0)
     assert "at[0]" in repr(r.at[0]) and str(jax.typeof(r.at[0])) == "Ref{float32[4]}" and len(r.at[0]) == 4
     for wrong, error, words in [
@@ -564,7 +568,7 @@ def test_views():
             (lambda: jax.jit(lambda a: r[0])(r.at[0]), ValueError, "closed over and passed"),
             (lambda: jax.jit(lambda a: a)(r.at[0]), ValueError, "cannot be returned"),
             (lambda: jax.grad(lambda a: a[0])(r.at[0]), TypeError, "cannot differentiate with respect to"),
-            (lambda: r.reshape(5), TypeError, "reshape"), (lambda: r.bitcast("int8"), NotImplementedError, "another width"),
+            (lambda: r.reshape(5), TypeError, "reshape"), (lambda: jax.new_ref(jnp.ones(3)).bitcast("int8"), ValueError, "cannot share elements"),
             (lambda: _checked(lambda: r.at[0][9]), IndexError, "out of bounds"), (lambda: list(r.at[0]), TypeError, "not iterable"),
             (lambda: np.asarray(r.at[0]), TypeError, "not an array")]:
         with pytest.raises(error, match=words):

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from ....core.avals import ShapedArray
+from ....numpy.indexing.refs import shape_of_rows
 from ....primitives.arrays import elementwise as e, powers, slicing, special
 from ....primitives.arrays.bit_formats import bitcast_convert_type_p
 from ....primitives.arrays.contract import dot_general_p
@@ -123,19 +125,30 @@ class _Part:
     """What the static part `layout` of an index, with its operands, selects of the memory of a Ref."""
 
     def __init__(self, w, ref, layout, operands):
-        memory = ref._value
-        self.place = w.places[memory.number]
-        index = Index(w, ref.shape, operands, True, False)      # libtpu checks what is outside
+        memory, operands = ref._value, iter(operands)
+        self.place, squeezed = w.places[memory.number], memory.blocks.squeezed if memory.blocks else ()
+        # libtpu checks what is outside
+        dtype, index = ref.dtype, Index(w, ref.shape, operands, True, False)
         for how, what in layout:
             if how == "at":
                 index.at(what)
             elif how == "transpose":
                 index.transpose(what)
-            else:
-                raise NotImplementedError(f"ref.{how}")
+            else:       # of the part that is selected until here
+                self._select(index, squeezed)
+                shape = self.shape
+                if how == "bitcast":
+                    shape, dtype = shape_of_rows(ShapedArray(shape, dtype), what), what
+                elif how == "reshape":
+                    shape = [math.prod(shape) // -math.prod(what) if n < 0 else n for n in what]
+                self.place, squeezed = w.formed(self.part(w), how, shape, dtype), ()
+                index = Index(w, shape, operands, True, False)
+        self._select(index, squeezed)
+
+    def _select(self, index, squeezed):
         if index.arrays:
             raise NotImplementedError("an array in the index of a Ref: TPUs read blocks")
-        squeezed, rest = memory.blocks.squeezed if memory.blocks else (), iter(index.terms)
+        rest = iter(index.terms)
         terms = [(None, 1, None) if d in squeezed else next(rest) for d in range(len(self.place.shape))]
         self.starts = [start for start, _, _ in terms]
         self.steps = [1 if axis is None else step for _, step, axis in terms]
@@ -146,6 +159,12 @@ class _Part:
         self.order = [axes.index(axis) for axis in index.order if axis in axes]
         if any(step < 1 for step in self.steps):
             raise NotImplementedError("an index that goes backwards")
+
+    def part(self, w):
+        """It as a Place of its own."""
+        if self.strided or self.order != sorted(self.order):
+            raise NotImplementedError("a copy of a part of a Ref with steps, or transposed, or its bits")
+        return w.view(self.place, self.starts, self.sizes, self.shape)
 
     strided = property(lambda self: any(step != 1 for step in self.steps))
 
@@ -229,11 +248,8 @@ def _on_memory(w, eqn, *operands):
             views.append(None)
             continue
         ref, layout, count = view
-        part = _Part(w, ref, layout, rest[:count])
-        if part.strided or part.order != sorted(part.order):
-            raise NotImplementedError("a copy of a part of a Ref with steps, or transposed")
+        views.append(_Part(w, ref, layout, rest[:count]).part(w))
         del rest[:count]
-        views.append(w.view(part.place, part.starts, part.sizes, part.shape))
     how, priority = eqn.params["how"], eqn.params["priority"]
     return _copy(w, views, priority, *rest) if how == "copy" else _ON_MEMORY[how](w, views, *rest)
 

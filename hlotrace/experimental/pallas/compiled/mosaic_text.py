@@ -203,6 +203,12 @@ class MosaicWriter(Writer):
             place = part._replace(name=self.operation(generic("tpu.memref_squeeze", [place], "", part.type)))
         return place
 
+    def formed(self, place, how, shape, dtype):
+        """The elements of a Place in another shape, or as another dtype; `how` is the step of a view."""
+        part = Place("", tuple(shape), memory_type(dtype), place.space)
+        name = {"reshape": "tpu.memref_reshape", "bitcast": "tpu.memref_bitcast"}[how]
+        return part._replace(name=self.operation(generic(name, [place], "", part.type)))
+
 
 def _neutral(operation, dtype):
     if operation is MULTIPLY:
