@@ -92,26 +92,40 @@ def dense_int_elements(values: Any) -> Any:
     return _dense(np.asarray(values, np.int64))
 
 
-def custom_call(target: str, result_types: Any, operands: Any, config: Any, has_side_effect: bool,
-                api_version: int, operand_layouts: Sequence[Any] | None,
-                result_layouts: Sequence[Any] | None, aliases: Mapping[int, int],
-                extra: Mapping[str, Any]) -> Any:
-    """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
-    typed = {"backend_config": attribute(""), "mhlo.backend_config": attribute(config)}
-    attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
-                  **(typed if api_version >= 4 else {"api_version": attribute(np.int32(api_version)),
-                                                     "backend_config": attribute(config)}),
-                  **{key: attribute(value) for key, value in extra.items()}}
+def custom_call(call_target_name: str, *, result_types: Sequence[Any], operands: Sequence[Any],
+                backend_config: Any = "", has_side_effect: bool = False, api_version: int = 2,
+                operand_layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
+                operand_output_aliases: Mapping[int, int] | None = None,
+                extra_attributes: Mapping[str, Any] | None = None) -> Any:
+    """A `stablehlo.custom_call` operation.
+
+    Args:
+        call_target_name: the name that its implementation is registered under.
+        result_types: MLIR types.
+        operands: MLIR values.
+        backend_config: a string, or a mapping of attributes for `api_version` 4.
+        has_side_effect: it is not removed when its results are not used.
+        api_version: 1 to 4.
+        operand_layouts: for each operand an order of axes, minor first.
+        result_layouts: the same for the results.
+        operand_output_aliases: from positions of operands to positions of the results that use their memory.
+    """
+    config = attribute(backend_config)
+    typed = {"backend_config": attribute(""), "mhlo.backend_config": config}
+    plain = {"api_version": attribute(np.int32(api_version)), "backend_config": config}
+    attributes = {"call_target_name": attribute(call_target_name),
+                  "has_side_effect": attribute(has_side_effect), **(typed if api_version >= 4 else plain),
+                  **{key: attribute(value) for key, value in (extra_attributes or {}).items()}}
     for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
         if layouts is not None:
             attributes[name] = ir.ArrayAttr.get([
                 _dense(np.asarray(order, np.int64), type=ir.IndexType.get())
                 for order in layouts])
-    if aliases:
+    if operand_output_aliases:
         attributes["output_operand_aliases"] = ir.ArrayAttr.get([
             hlo.OutputOperandAlias.get([] if len(result_types) == 1 else [result], operand, [])
-            for operand, result in aliases.items()])
-    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands,
+            for operand, result in operand_output_aliases.items()])
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=flatten(operands),
                                           attributes=attributes)
 
 
@@ -148,10 +162,9 @@ def build_ffi_lowering_function(call_target_name: str, *, operand_layouts: Seque
         orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order
                               for order, a in zip(listed, avals)]
                   for listed, avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
-        return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands),
-                           config, lowering_args.get("has_side_effect", False), version, orders[0], orders[1],
-                           lowering_args.get("operand_output_aliases") or {},
-                           lowering_args.get("extra_attributes") or {})
+        return custom_call(call_target_name, result_types=[aval_to_ir_type(a) for a in ctx.avals_out],
+                           operands=operands, backend_config=config, operand_layouts=orders[0],
+                           result_layouts=orders[1], **{"api_version": version, **lowering_args})
     unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases",
                                     "extra_attributes"}
     if unknown:
