@@ -4,13 +4,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike
+from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.config import config, state
 from ..core.errors import ShapeError, UnexpectedTracerError
 from ..core.jaxpr import Var, close, eval_jaxpr
@@ -29,9 +29,6 @@ from . import adapters
 from .adapters import flatten
 from .flat import FlatFunction
 from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
 
 
 class SymbolicZero:

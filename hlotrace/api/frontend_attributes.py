@@ -5,13 +5,14 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import programs
 from ..core.config import state
 from ..core.errors import check_callable
-from ..core.jaxpr import close
+from ..core.jaxpr import Eqn, close
 from ..core.jaxpr_trace import JaxprTracer
+from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.trace import Trace, Tracer, entering
@@ -20,10 +21,6 @@ from ..transforms.jvp import JVPTracer
 from ..transforms.vmap import BatchTracer
 from .flat import FlatFunction, TracedProgram
 from .signatures import name_of, take_names
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn
-    from ..core.primitive import Primitive
 
 _HOST = {"device_host": "host", "tpu_sparsecore": "sparseoffload"}
 _MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host", "any": "any"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,14 @@ from ..core.config import state
 from ..core.hitypes import adopt, found, is_mutable, type_of, typeof_for
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
+from ..core.symbolic_zeros import MappedAxis, UndefinedPrimal, is_undefined_primal
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.elementwise import add, convert
 from ..primitives.arrays.shape import broadcast_axis, instantiate, move_axis, zeros_of
 from ..primitives.programs.ruled_calls import Rules, ruled_call_p
 from . import adapters, refs
 from .custom_derivatives import cast_tangent
-from .flat import FlatFunction
-
-if TYPE_CHECKING:
-    from ..core.symbolic_zeros import MappedAxis
-    from .flat import TracedProgram
+from .flat import FlatFunction, TracedProgram
 
 
 class _Tangents(NamedTuple):

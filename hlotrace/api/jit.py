@@ -13,7 +13,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,14 +37,11 @@ from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter 
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
-from .flat import FlatFunction, StatefulFunction, abstract, forget
+from .flat import FlatFunction, StatefulFunction, TracedProgram, abstract, forget
 from .shape_dtype_struct import ShapeDtypeStruct
 from .signatures import (
     donation_vector, name_of, numbers_and_names, rebase_donate_argnums, split_statics, static_key,
     static_values, take_names, wraps)
-
-if TYPE_CHECKING:
-    from .flat import TracedProgram
 
 F = TypeVar("F", bound=Callable[..., Any])
 NOT_GIVEN: Any = object()

@@ -25,13 +25,12 @@ from . import adapters
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
-from .flat import FlatFunction, abstract
+from .flat import FlatFunction, TracedProgram, abstract
 from .frontend_attributes import attributes_of_block, with_attributes
 from .shape_dtype_struct import struct_of, structs
 
 if TYPE_CHECKING:
     from ..inspection.pages.view import View
-    from .flat import TracedProgram
 
 CompilerOptions = dict[str, Any]
 

@@ -9,20 +9,17 @@ from __future__ import annotations
 import collections
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..core.symbolic.scope import SymbolicScope, parse
 from ..primitives.arrays.random import KEY
-from ..sharding.mesh import AbstractMesh, AxisType
+from ..sharding.mesh import AbstractMesh, AxisType, Mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 from .flatbuffers import Table, read, write
-
-if TYPE_CHECKING:
-    from ..sharding.mesh import Mesh
 
 VERSION = 3
 _PLATFORM, _CUSTOM_CALL = 0, 1      # kinds of safety checks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.avals import aval_of
 from ..core.config import state
-from ..core.jaxpr import sub_jaxprs
+from ..core.jaxpr import Jaxpr, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.pytrees import pytree
 from ..lowering.module import put_in_memory
@@ -21,7 +21,6 @@ from ..sharding.partition import over_devices
 
 if TYPE_CHECKING:
     from ..api.flat import TracedProgram
-    from ..core.jaxpr import Jaxpr
 
 
 def maps_devices(jaxpr: Jaxpr) -> bool:

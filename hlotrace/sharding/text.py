@@ -9,14 +9,12 @@ import re
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-from .mesh import Mesh
-from .named import as_named
+from .mesh import AbstractMesh, Mesh
+from .named import NamedSharding, as_named
 from .spec import PartitionSpec
 
 if TYPE_CHECKING:
     from .abstract import Sharding
-    from .mesh import AbstractMesh
-    from .named import NamedSharding
 
 
 def _quoted(name: str) -> str:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.avals import aval_of
+from ...core.avals import ShapedArray, aval_of
 from ...core.config import state
 from ...core.effects import IO, is_ordered
 from ...core.errors import DuplicateSpecError, ShardingTypeError, check_callable, did_you_mean
@@ -26,7 +26,6 @@ from ..signatures import name_of, take_names
 from . import eager_shard_map
 
 if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
     from ..adapters import Taken
 
 

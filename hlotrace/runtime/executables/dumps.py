@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...core import source_info
 from ...core.config import config
-from ...core.jaxpr import sub_jaxprs
+from ...core.jaxpr import Jaxpr, sub_jaxprs
 
 if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
     from ...lowering.lowered import Lowered
 
 _texts, _programs = itertools.count(), itertools.count()

@@ -14,7 +14,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.config import config, state
 from ...core.effects import Check
-from ...lowering.lowered import lower
+from ...lowering.lowered import Lowered, lower
 from ...primitives.programs.checks import KernelError, NaNError, OOBError, error_of
 from ...transforms.checks import exposed
 from ..array_impl import ArrayImpl
@@ -23,7 +23,6 @@ from . import compilation, executable
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Jaxpr
-    from ...lowering.lowered import Lowered
     from ...sharding.partition import Partition
     from .. import binding
     from .executable import Executable

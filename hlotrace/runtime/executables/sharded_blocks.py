@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
-from ...lowering.lowered import lower
+from ...lowering.lowered import Lowered, lower
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
 from ...sharding.mesh import Mesh
@@ -30,7 +30,6 @@ from .spmd import SpmdExecutable
 from .sums_of_pieces import summed_together
 
 if TYPE_CHECKING:
-    from ...lowering.lowered import Lowered
     from .. import binding
     from .executable import Executable
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.avals import physical
+from ...core.avals import ShapedArray, physical
 from ...sharding.layout import Anywhere
 from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
@@ -27,7 +27,6 @@ from ..processes import consistency_checks
 from . import executable
 
 if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
     from ...lowering.lowered import Lowered
     from ...sharding.abstract import Sharding
 

@@ -11,25 +11,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir.dialects import func as _func, stablehlo as hlo
 
 from ...core import dtypes
-from ...core.avals import aval_of
+from ...core.avals import ShapedArray, aval_of
 from ...core.effects import is_ordered
+from ...core.jaxpr import Eqn, Jaxpr
 from ...core.jaxpr_trace import trace_to_jaxpr
+from ...core.primitive import Primitive
 from ...core.programs import embed_constants
 from ...core.trace import EVAL, entering
 from ...lowering import custom_calls
 from ...lowering.constants import dense
 from .bindings import context, ir
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...core.jaxpr import Eqn, Jaxpr
-    from ...core.primitive import Primitive
 
 __all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type",
            "build_ffi_lowering_function", "bytecode", "call", "check", "constant", "custom_call", "declare",
