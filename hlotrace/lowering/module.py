@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,9 @@ from ..core.programs import embed_constants
 from ..core.symbolic_zeros import MappedAxis
 from ..core.trace import EVAL, entering
 from ..primitives.arrays.shape import reshape, transpose
+from ..sharding.partition import Partition
 from . import custom_calls
 from .constants import dense
-
-if TYPE_CHECKING:
-    from ..sharding.partition import Partition
-
 
 # Writes a block: from the names of its arguments, the names of its results and their types.
 Body = Callable[[list[str]], tuple[Sequence[str], Sequence[str]]]

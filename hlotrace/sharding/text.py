@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .abstract import Sharding
 from .mesh import AbstractMesh, Mesh
 from .named import NamedSharding, as_named
 from .spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from .abstract import Sharding
 
 
 def _quoted(name: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.avals import ShapedArray, aval_of
 from ...core.config import state
@@ -21,12 +21,10 @@ from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from .. import adapters
+from ..adapters import Taken
 from ..flat import FlatFunction, StatefulFunction
 from ..signatures import name_of, take_names
 from . import eager_shard_map
-
-if TYPE_CHECKING:
-    from ..adapters import Taken
 
 
 class _Infer:

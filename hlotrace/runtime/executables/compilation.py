@@ -6,20 +6,18 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core import source_info
 from ...core.caches import LRUCache
 from ...core.config import CompilerEffortLevel, config
 from ...core.jaxpr import Jaxpr, sub_jaxprs
+from ...lowering.lowered import Lowered
 from ...lowering.outline import tokens_of
 from .. import binding, callback_guard
 from ..devices import client
 from . import disk_cache, progress
 from .executable import Executable
-
-if TYPE_CHECKING:
-    from ...lowering.lowered import Lowered
 
 _loaded = LRUCache(512)         # what was compiled and where it is stored, by its text
 _SHORT, _SEVERAL = 1 << 16, 16        # characters; programs

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
@@ -22,16 +22,14 @@ from ...sharding.mesh import Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from ...transforms.residuals import bytes_of, renamed
+from .. import binding
 from ..devices import client, shards
 from ..processes import consistency_checks
 from . import compilation
 from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, in_blocks, steps_of
+from .executable import Executable
 from .spmd import SpmdExecutable
 from .sums_of_pieces import summed_together
-
-if TYPE_CHECKING:
-    from .. import binding
-    from .executable import Executable
 
 
 class SpmdBlockExecutable(InBlocks, SpmdExecutable):
