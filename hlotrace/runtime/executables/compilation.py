@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import source_info
 from ...core.caches import LRUCache
@@ -16,8 +16,11 @@ from ...lowering.lowered import Lowered
 from ...lowering.outline import tokens_of
 from .. import binding, callback_guard
 from ..devices import client
-from . import disk_cache, progress
+from . import progress
 from .executable import Executable
+
+if TYPE_CHECKING:
+    from . import disk_cache
 
 _loaded = LRUCache(512)         # what was compiled and where it is stored, by its text
 _SHORT, _SEVERAL = 1 << 16, 16        # characters; programs
