@@ -197,19 +197,14 @@ class Lowered(_Stage):
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default) or "hlo"; with names and places if `debug_info`."""
-        if dialect in (None, "stablehlo"):
+        if _is_stablehlo(dialect):
             return self._lowered(debug_info).text
-        if dialect == "hlo":
-            return introspect.hlo_text(self._lowered(True).text, debug_info)
-        raise ValueError(_unknown_dialect(dialect))
+        return introspect.hlo_text(self._lowered(True).text, debug_info)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """jaxlib's object for the program: an MLIR module ("stablehlo") or an XlaComputation ("hlo")."""
-        if dialect in (None, "stablehlo"):
-            return introspect.mlir_module(self._lowered(False).text)
-        if dialect != "hlo":
-            raise ValueError(_unknown_dialect(dialect))
-        return introspect.xla_computation(self._lowered(False).text)
+        of = introspect.mlir_module if _is_stablehlo(dialect) else introspect.xla_computation
+        return of(self._lowered(False).text)
 
     def view(self, path: str | os.PathLike[str] | None = None) -> View:
         """The program as a page to look at, its stages side by side.
@@ -505,5 +500,7 @@ def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: A
     return Traced(traced, jitted, flat, given.key)
 
 
-def _unknown_dialect(dialect: str) -> str:
-    return f"unknown dialect: {dialect}: \"stablehlo\" and \"hlo\" are known"
+def _is_stablehlo(dialect: str | None) -> bool:
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"unknown dialect: {dialect}: \"stablehlo\" and \"hlo\" are known")
+    return dialect != "hlo"
