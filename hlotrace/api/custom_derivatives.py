@@ -244,10 +244,10 @@ class custom_jvp(_Custom):
         flat, leaves, static = self._flat(args, fixed)
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
+            avals = list(map(aval_of, primals))
+            tangents = _zeros(tangents, avals, self.symbolic_zeros)
             values = dict(zip(places, flat.arg_tree.unflatten(primals)))
-            dots = dict(zip(places, adapters.unflatten_tangents(flat.arg_tree, tangents,
-                                                                list(map(aval_of, primals)))))
+            dots = dict(zip(places, adapters.unflatten_tangents(flat.arg_tree, tangents, avals)))
             first = {**dict(zip(fixed, static)), **values}
             result = self.rule(*[first[n] for n in nondiff],
                                tuple([x for i, x in values.items() if i not in nondiff]),

@@ -479,8 +479,8 @@ class _Call:
         outs, structure = adapters.flatten(out)
         self._refuse("lin", outs, structure)
         filled = list(map(instantiate, tangents, self.avals))
-        moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled,
-                                                                             self.avals))
+        given = adapters.unflatten_tangents(self.in_tree, filled, self.avals)
+        moved = self.primitive.linearized(kept, *given)
         return outs, self._tangents("linearized", moved)
 
     def fwd(self, primals: Sequence[Any],

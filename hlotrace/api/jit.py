@@ -238,8 +238,9 @@ class JitFunction(FastPath):
 
     def device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """(device or Partition, the shardings requested for the inputs or None) for these arguments."""
-        return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
-                                                                    False).paths())
+        def paths() -> list[str]:
+            return self.flat(leaves, traced.in_tree, (), False).paths()
+        return self._placement.of(traced, leaves, paths)
 
     def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
         """The `flat.TracedProgram` for arguments of these types; `requested` if the user asked for it."""

@@ -121,8 +121,8 @@ class Traced(_Stage):
         consts, jaxpr = list(self._traced.consts), self._traced.closed
 
         def fun(consts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts,
-                                                              *pytree.tree_leaves((args, kwargs))))
+            leaves = pytree.tree_leaves((args, kwargs))
+            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *leaves))
         fun.__name__ = self.fun_name
         args, kwargs = self.in_tree.unflatten([struct_of(a) for a in pytree.tree_leaves(self.in_avals)])
         return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args,
@@ -438,9 +438,8 @@ class Compiled(FastPath, _Stage):
                 keep(self._fast, fast_key, self._call, leaves)
             return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):
-            result, changes = self._run_with(self._lowered._references,
-                                             adapters.own_memory(taken, leaves,
-                                                                 self._lowered._traced.donated))
+            leaves = adapters.own_memory(taken, leaves, self._lowered._traced.donated)
+            result, changes = self._run_with(self._lowered._references, leaves)
         adapters.write_back(taken, changes)
         return result
 

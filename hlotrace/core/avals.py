@@ -159,8 +159,8 @@ class ShapedArray(OfArrays):
         if along is None:
             explicit = self.explicit and self.explicit.with_dimension(axis, self.ndim)
         else:
-            explicit = (self.explicit or self.unsplit(along.mesh)).with_dimension(axis, self.ndim,
-                                                                                  along.spec[0])
+            explicit = self.explicit or self.unsplit(along.mesh)
+            explicit = explicit.with_dimension(axis, self.ndim, along.spec[0])
         return self.update((*self.shape[:axis], size, *self.shape[axis:]), sharding=explicit or self.mesh)
 
     @property

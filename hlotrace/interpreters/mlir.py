@@ -225,8 +225,8 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
     if backend is not None and backend.platform not in platforms:
         raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not "
                          f"{platforms}")
-    devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None),
-                                                                    "size", 1)
+    mesh = getattr(axis_context, "mesh", None)
+    devices = getattr(axis_context, "num_devices", None) or getattr(mesh, "size", 1)
     options.pop("all_default_mem_kind", None)
     requested = lowering_parameters._asdict() if lowering_parameters else {}
     _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects,

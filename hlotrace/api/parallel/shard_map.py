@@ -269,9 +269,8 @@ class _ShardMapped:
                 jaxpr, consts = close(trace_to_jaxpr(body, avals, self.name))
                 operands, in_specs = (*consts, *flat.leaves), (*[PartitionSpec()] * len(consts), *in_specs)
             else:
-                jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves,
-                                                                  in_specs, mesh, manual,
-                                                                  bool(self.check_vma))
+                jaxpr, operands, in_specs = eager_shard_map.trace(
+                    body, avals, self.name, flat.leaves, in_specs, mesh, manual, bool(self.check_vma))
         if is_ordered(e for e in jaxpr.effects if type(e) is not IO) and mesh.size > 1:
             raise ValueError(f"{flat}: ordered effects are not supported for more than 1 device: the devices "
                              "have no order among themselves, so use ordered=False")

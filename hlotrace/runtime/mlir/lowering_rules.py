@@ -215,8 +215,8 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
     TypeError where these are not what the abstract evaluation rule says, and where its operations are not
     well-formed.
     """
-    primitive, avals_in, avals_out = eqn.primitive, [v.aval for v in eqn.invars], [v.aval
-                                                                                   for v in eqn.outvars]
+    primitive = eqn.primitive
+    avals_in, avals_out = ([v.aval for v in vs] for vs in (eqn.invars, eqn.outvars))
     with context(), ir.Location.name(_PLACE):
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
@@ -226,9 +226,8 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
         block = function.add_entry_block()
         rule_context = LoweringRuleContext(
             primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out),
-            platforms=(ctx.platform,),
-            name_stack=eqn.name_stack, tokens_in=None, tokens_out=None, dim_var_values=(), jaxpr_eqn_ctx=None,
-            text=ctx, eqn=eqn, module_context=ModuleContext(
+            platforms=(ctx.platform,), name_stack=eqn.name_stack, tokens_in=None, tokens_out=None,
+            dim_var_values=(), jaxpr_eqn_ctx=None, text=ctx, eqn=eqn, module_context=ModuleContext(
                 context=module.context, module=module, ip=ir.InsertionPoint(module.body),
                 platforms=(ctx.platform,),
                 symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
@@ -283,8 +282,8 @@ def _write_functions(ctx: Any, module: Any, rule: Any) -> None:
         ir.SymbolTable.set_symbol_name(operation, new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
     for operation in added:
-        ctx.module.texts.append("".join(f"  {line}\n" for line in _printed(operation.operation,
-                                                                           ctx).splitlines()))
+        lines = _printed(operation.operation, ctx).splitlines()
+        ctx.module.texts.append("".join(f"  {line}\n" for line in lines))
 
 
 # strings, in which nothing is a name, and names
