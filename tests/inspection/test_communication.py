@@ -18,7 +18,6 @@ MESH = AbstractMesh((4, 2), ("data", "model"))
 CUBE = AbstractMesh((2, 1, 2, 2), ("x", "one", "y", "z"))
 
 
-
 def read(line, mesh=MESH, head="", computation="main"):
     """What is read of a module with these lines."""
     return collectives(
