@@ -487,8 +487,7 @@ def mapped(structure: pytree.PyTreeDef, outs: Sequence[Any], dims: Sequence[Any]
     """
     if layout_of(structure) is None:
         return structure, specs
-    avals = [aval if d is None else aval.without_axis(d)
-             for aval, d in zip(map(aval_of, outs), dims[:len(specs)])]
+    avals = [aval_of(x).without_axis(d) for x, d in zip(outs, dims[:len(specs)])]
     return _changed_kinds(structure, avals, specs,
                           lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))
 

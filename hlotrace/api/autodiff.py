@@ -4,13 +4,13 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
 from ..core.errors import check_callable
-from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
@@ -31,9 +31,6 @@ from .flat import FlatFunction, abstract
 from .jit import jit
 from .refs import delivered
 from .signatures import name_of, split_statics, wraps
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
 
 __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "fwd_and_bwd"]
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..core import dtypes, programs, source_info
-from ..core.jaxpr import Eqn, Literal, Var, close, dce
+from ..core.avals import ShapedArray
+from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, close, dce
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..primitives.programs.calls import jit_p
@@ -15,10 +16,6 @@ from ..transforms import partial_eval  # noqa: F401  it provides programs.partia
 from .adapters import flatten
 from .flat import FlatFunction
 from .signatures import numbers_and_names, split_statics, wraps
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
 
 _T = TypeVar("_T")
 

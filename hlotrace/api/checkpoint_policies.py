@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..core.avals import ShapedArray
+from ..core.primitive import Primitive
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.programs.remat import Offloadable, decide, name_p, nothing_saveable
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.primitive import Primitive
 
 __all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots",
            "dots_with_no_batch_dims_saveable", "checkpoint_dots_with_no_batch_dims",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client, transfer
 from ..runtime.executables import ready
-
-if TYPE_CHECKING:
-    from .flat import TracedProgram
+from .flat import TracedProgram
 
 _LEAF = pytree.tree_structure(0)
 WRONG_DEVICE = object()        # in place of results: the arguments ask for another device than the program's

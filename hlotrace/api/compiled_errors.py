@@ -2,16 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from ..core.avals import is_arraylike
+from ..core.avals import ShapedArray, is_arraylike
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl
 from .flat import FlatFunction, abstract
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
 
 
 def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatFunction,

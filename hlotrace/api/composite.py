@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.caches import ContextCache
 from ..core.config import scoped, state
-from ..core.jaxpr import close, sub_jaxprs
+from ..core.jaxpr import Jaxpr, close, sub_jaxprs
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.programs import constant_key
 from ..core.pytrees import pytree
@@ -27,9 +27,6 @@ from ..primitives.arrays.slicing import as_array
 from ..primitives.programs.calls import jit_p
 from .jit import JitFunction
 from .signatures import NotHashable
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
 
 # (function, structure, types and values of the leaves) -> what `_trace` gives
 _programs = ContextCache(8192)

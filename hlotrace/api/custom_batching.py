@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import errors, programs
-from ..core.avals import aval_of
+from ..core.avals import ShapedArray, aval_of
 from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
@@ -16,12 +16,8 @@ from ..primitives.programs.custom_batching import custom_vmap_call_p
 from ..primitives.programs.scan import scan_p
 from ..transforms.jvp import jvp_flat
 from .custom_derivatives import Positional
-from .flat import FlatFunction
+from .flat import FlatFunction, TracedProgram
 from .signatures import name_of
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from .flat import TracedProgram
 
 
 class _Rule:

@@ -4,13 +4,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike
+from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.config import config, state
 from ..core.errors import ShapeError, UnexpectedTracerError
 from ..core.jaxpr import Var, close, eval_jaxpr
@@ -29,9 +29,6 @@ from . import adapters
 from .adapters import flatten
 from .flat import FlatFunction
 from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
 
 
 class SymbolicZero:
@@ -247,10 +244,10 @@ class custom_jvp(_Custom):
         flat, leaves, static = self._flat(args, fixed)
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
+            avals = list(map(aval_of, primals))
+            tangents = _zeros(tangents, avals, self.symbolic_zeros)
             values = dict(zip(places, flat.arg_tree.unflatten(primals)))
-            dots = dict(zip(places, adapters.unflatten_tangents(flat.arg_tree, tangents,
-                                                                list(map(aval_of, primals)))))
+            dots = dict(zip(places, adapters.unflatten_tangents(flat.arg_tree, tangents, avals)))
             first = {**dict(zip(fixed, static)), **values}
             result = self.rule(*[first[n] for n in nondiff],
                                tuple([x for i, x in values.items() if i not in nondiff]),

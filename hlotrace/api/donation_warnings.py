@@ -3,17 +3,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes, source_info
+from ..core.avals import ShapedArray
+from ..core.jaxpr import Jaxpr
 from ..core.pytrees import pytree
 from ..lowering.result_memory import kind, matched, size
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
-    from ..sharding.abstract import Sharding
-    from .flat import FlatFunction, TracedProgram
+from ..sharding.abstract import Sharding
+from .flat import FlatFunction, TracedProgram
 
 _SHOWN = 8
 

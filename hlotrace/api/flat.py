@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes, programs, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, fault_of, is_arraylike, not_an_array
@@ -16,20 +16,16 @@ from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
 from ..core.debug_info import Origin, code_of, located, traced_for
 from ..core.effects import State
-from ..core.jaxpr import close, dce
+from ..core.jaxpr import Eqn, Jaxpr, close, dce
 from ..core.jaxpr_trace import is_current, note_buffers, trace_to_jaxpr
 from ..core.pytrees import pytree
-from ..core.refs import accesses
+from ..core.refs import Ref, accesses
 from ..core.trace import EVAL, Tracer
 from ..runtime.array_impl import as_array
 from ..runtime.devices import transfer_guards
 from ..sharding.abstract import space_of
 from . import adapters
 from .signatures import NotHashable, insert_statics, name_of, static_key
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn, Jaxpr
-    from ..core.refs import Ref
 
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,

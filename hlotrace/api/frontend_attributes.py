@@ -5,13 +5,14 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from ..core import programs
 from ..core.config import state
 from ..core.errors import check_callable
-from ..core.jaxpr import close
+from ..core.jaxpr import Eqn, close
 from ..core.jaxpr_trace import JaxprTracer
+from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.trace import Trace, Tracer, entering
@@ -21,17 +22,13 @@ from ..transforms.vmap import BatchTracer
 from .flat import FlatFunction, TracedProgram
 from .signatures import name_of, take_names
 
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn
-    from ..core.primitive import Primitive
-
+Attributes: TypeAlias = tuple[tuple[str, str], ...]       # names and values
 _HOST = {"device_host": "host", "tpu_sparsecore": "sparseoffload"}
 _MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host", "any": "any"}
 
 
-def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str], ...],
-            derived: tuple[tuple[str, str], ...], memory: Any = None,
-            each: bool = False) -> Callable[..., Any]:
+def _tagged(f: Callable[..., Any], what: str, attributes: Attributes, derived: Attributes,
+            memory: Any = None, each: bool = False) -> Callable[..., Any]:
     """`f` as a function whose program is called under `attributes`, its derivative's under `derived`; or
     `each` of its operations carries them."""
     check_callable(f)
@@ -82,7 +79,7 @@ def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: An
     6
     """
     if out_memory_spaces is None and (isinstance(f, str) or f is None and compute_type is not None):
-        return _telling(dict(_compute_attributes(f or compute_type)), _PLACES)      # the inner of two decides
+        return _tagging(dict(_compute_attributes(f or compute_type)), _PLACES)      # the inner of two decides
     if compute_type is None or out_memory_spaces is None:
         raise TypeError(f"compute_on of {f!r:.60}: write compute_on(f, compute_type=\"device_host\", "
                         "out_memory_spaces=\"device\"), or with compute_on(\"device_host\"): ...")
@@ -96,7 +93,7 @@ def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: An
                    _memories("compute_on: out_memory_spaces", out_memory_spaces))
 
 
-def _compute_attributes(compute_type: Any) -> tuple[tuple[str, str], ...]:
+def _compute_attributes(compute_type: Any) -> Attributes:
     stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
     if compute_type == "device":
         return ()
@@ -188,7 +185,7 @@ def xla_metadata_call2(f: Callable[..., Any] | None = None, /, metadata: dict[st
     return _tagged(f, "xla_metadata_call", attributes, derived)
 
 
-def _pairs(metadata: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+def _pairs(metadata: Mapping[str, Any] | None) -> Attributes:
     for name, value in (metadata or {}).items():
         if not isinstance(value, (str, bool, int, float)):
             raise TypeError(f"xla_metadata_call: {name}={value!r:.60} is a {type(value).__name__}; metadata "
@@ -197,12 +194,12 @@ def _pairs(metadata: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
                  for name, value in (metadata or {}).items())
 
 
-class _Told(Trace):
+class _TaggingTrace(Trace):
     """Has its parent do each operation in a call that carries attributes."""
     __slots__ = ("attributes",)
     what = "set_xla_metadata"
 
-    def __init__(self, parent: Trace, attributes: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, parent: Trace, attributes: Attributes) -> None:
         super().__init__(parent)
         self.attributes = attributes
 
@@ -240,21 +237,21 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """
     added = dict(_pairs({name: value for name, value in kwargs.items() if value is not None}))
     if x is None:
-        return _telling(added, kwargs)
-    pytree.tree_map(lambda leaf: _tell_origin(leaf, tuple(added.items())), x)
+        return _tagging(added, kwargs)
+    pytree.tree_map(lambda leaf: _tag_origin(leaf, tuple(added.items())), x)
     return x
 
 
 @contextlib.contextmanager
-def _telling(added: dict[str, str], named: Mapping[str, Any]) -> Iterator[None]:
+def _tagging(added: dict[str, str], named: Mapping[str, Any]) -> Iterator[None]:
     outer = state.trace
-    parent, known = (outer.parent, outer.attributes) if type(outer) is _Told else (outer, ())
+    parent, known = (outer.parent, outer.attributes) if type(outer) is _TaggingTrace else (outer, ())
     kept = {name: value for name, value in known if name not in named}
-    with entering(_Told(parent, tuple({**kept, **added}.items()))):
+    with entering(_TaggingTrace(parent, tuple({**kept, **added}.items()))):
         yield
 
 
-def _tell_origin(x: Any, attributes: tuple[tuple[str, str], ...]) -> None:
+def _tag_origin(x: Any, attributes: Attributes) -> None:
     while isinstance(x, (BatchTracer, JVPTracer)):
         x = x.value if isinstance(x, BatchTracer) else x.primal
     if not isinstance(x, Tracer):
@@ -264,21 +261,21 @@ def _tell_origin(x: Any, attributes: tuple[tuple[str, str], ...]) -> None:
                                   "operations that it comes from in a block, with set_xla_metadata(...):")
     for i, eqn in reversed(list(enumerate(x._trace.eqns))):
         if any(v is x._var for v in eqn.outvars):
-            x._trace.eqns[i] = _told(eqn, attributes)
+            x._trace.eqns[i] = _tagged_equation(eqn, attributes)
             return
 
 
-def attributes_of_block() -> tuple[tuple[str, str], ...]:
+def attributes_of_block() -> Attributes:
     """Those that operations carry which are bound here, to be given to a program that is traced here."""
-    return state.trace.attributes if type(state.trace) is _Told else ()
+    return state.trace.attributes if type(state.trace) is _TaggingTrace else ()
 
 
-def with_attributes(traced: TracedProgram, attributes: tuple[tuple[str, str], ...]) -> TracedProgram:
+def with_attributes(traced: TracedProgram, attributes: Attributes) -> TracedProgram:
     """A program whose operations carry attributes."""
-    return traced.with_equations(lambda eqn: _told(eqn, attributes)) if attributes else traced
+    return traced.with_equations(lambda eqn: _tagged_equation(eqn, attributes)) if attributes else traced
 
 
-def _told(eqn: Eqn, attributes: tuple[tuple[str, str], ...]) -> Eqn:
+def _tagged_equation(eqn: Eqn, attributes: Attributes) -> Eqn:
     """The equation as a call that carries attributes, if it has no effects."""
     if eqn.effects:
         return eqn

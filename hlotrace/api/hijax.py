@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,15 @@ from ..core.config import state
 from ..core.hitypes import adopt, found, is_mutable, type_of, typeof_for
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
+from ..core.symbolic_zeros import MappedAxis, UndefinedPrimal, is_undefined_primal
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.elementwise import add, convert
-from ..primitives.arrays.shape import broadcast_axis, instantiate, move_axis, zeros_of
+from ..primitives.arrays.shape import instantiate, zeros_of
 from ..primitives.programs.ruled_calls import Rules, ruled_call_p
+from ..transforms.vmap import place_axis
 from . import adapters, refs
 from .custom_derivatives import cast_tangent
-from .flat import FlatFunction
-
-if TYPE_CHECKING:
-    from ..core.symbolic_zeros import MappedAxis
-    from .flat import TracedProgram
+from .flat import FlatFunction, TracedProgram
 
 
 class _Tangents(NamedTuple):
@@ -178,9 +175,10 @@ class _HiValues(adapters.Adapter):
         spec = _specs.get(ty)
         if spec is None:
             spec = ty.leading_axis_spec() if hasattr(ty, "leading_axis_spec") else 0
-        (outer, _), axes = self.mapped(kind, list(map(_less, arrays, dims)), size, spec)
-        placed = [_placed(x, size, d, to) for x, d, to in zip(arrays, dims, axes)]
-        return self.inside((outer, None), placed), spec
+        parts = [aval_of(x).without_axis(d) for x, d in zip(arrays, dims)]
+        (outer, _), axes = self.mapped(kind, parts, size, spec)
+        whole = [x if to is None else place_axis(x, size, d, to) for x, d, to in zip(arrays, dims, axes)]
+        return self.inside((outer, None), whole), spec
 
     def mapped(self, kind: tuple[Any, Any], avals: Sequence[Any], size: int | None,
                spec: Any) -> tuple[Any, list[Any]]:
@@ -207,19 +205,6 @@ class _HiValues(adapters.Adapter):
             _specs.keep(part, spec)
         pairs = zip(_lo_types(whole), _lo_types(part), strict=True)
         return (other, made_of), [_axis(w.shape, p.shape, size, spec, ty) for w, p in pairs]
-
-
-def _placed(x: Any, size: int, source: int | None, target: int | None) -> Any:
-    """An array with its mapped axis where the type of the whole value has it."""
-    if target is None:
-        return x
-    return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
-
-
-def _less(x: Any, dim: int | None) -> Any:
-    """The type of an array without its mapped axis."""
-    aval = aval_of(x)
-    return aval if dim is None else aval.without_axis(dim)
 
 
 # type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of
@@ -494,8 +479,8 @@ class _Call:
         outs, structure = adapters.flatten(out)
         self._refuse("lin", outs, structure)
         filled = list(map(instantiate, tangents, self.avals))
-        moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled,
-                                                                             self.avals))
+        given = adapters.unflatten_tangents(self.in_tree, filled, self.avals)
+        moved = self.primitive.linearized(kept, *given)
         return outs, self._tangents("linearized", moved)
 
     def fwd(self, primals: Sequence[Any],

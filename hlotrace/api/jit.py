@@ -13,7 +13,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,14 +37,11 @@ from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter 
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
-from .flat import FlatFunction, StatefulFunction, abstract, forget
+from .flat import FlatFunction, StatefulFunction, TracedProgram, abstract, forget
 from .shape_dtype_struct import ShapeDtypeStruct
 from .signatures import (
     donation_vector, name_of, numbers_and_names, rebase_donate_argnums, split_statics, static_key,
     static_values, take_names, wraps)
-
-if TYPE_CHECKING:
-    from .flat import TracedProgram
 
 F = TypeVar("F", bound=Callable[..., Any])
 NOT_GIVEN: Any = object()
@@ -241,8 +238,9 @@ class JitFunction(FastPath):
 
     def device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """(device or Partition, the shardings requested for the inputs or None) for these arguments."""
-        return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
-                                                                    False).paths())
+        def paths() -> list[str]:
+            return self.flat(leaves, traced.in_tree, (), False).paths()
+        return self._placement.of(traced, leaves, paths)
 
     def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
         """The `flat.TracedProgram` for arguments of these types; `requested` if the user asked for it."""

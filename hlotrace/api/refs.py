@@ -3,21 +3,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..core.avals import aval_of
+from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
 from ..core.errors import ShapeError
+from ..core.jaxpr import Jaxpr
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import Memory, Ref
 from ..primitives.arrays.elementwise import add
 from ..primitives.programs.refs import get_p, set_p
 from . import adapters
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
 
 
 @functools.cache

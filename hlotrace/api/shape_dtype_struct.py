@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes
 from ..core.avals import ShapedArray
@@ -15,10 +15,7 @@ from ..placement.jit_placement import Placement
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from . import adapters, refs
-from .flat import FlatFunction, StatefulFunction, abstract
-
-if TYPE_CHECKING:
-    from .flat import TracedProgram
+from .flat import FlatFunction, StatefulFunction, TracedProgram, abstract
 
 
 @boundaries

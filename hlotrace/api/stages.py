@@ -25,13 +25,12 @@ from . import adapters
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
-from .flat import FlatFunction, abstract
+from .flat import FlatFunction, TracedProgram, abstract
 from .frontend_attributes import attributes_of_block, with_attributes
 from .shape_dtype_struct import struct_of, structs
 
 if TYPE_CHECKING:
     from ..inspection.pages.view import View
-    from .flat import TracedProgram
 
 CompilerOptions = dict[str, Any]
 
@@ -122,8 +121,8 @@ class Traced(_Stage):
         consts, jaxpr = list(self._traced.consts), self._traced.closed
 
         def fun(consts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts,
-                                                              *pytree.tree_leaves((args, kwargs))))
+            leaves = pytree.tree_leaves((args, kwargs))
+            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *leaves))
         fun.__name__ = self.fun_name
         args, kwargs = self.in_tree.unflatten([struct_of(a) for a in pytree.tree_leaves(self.in_avals)])
         return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args,
@@ -198,19 +197,14 @@ class Lowered(_Stage):
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default) or "hlo"; with names and places if `debug_info`."""
-        if dialect in (None, "stablehlo"):
+        if _is_stablehlo(dialect):
             return self._lowered(debug_info).text
-        if dialect == "hlo":
-            return introspect.hlo_text(self._lowered(True).text, debug_info)
-        raise ValueError(_unknown_dialect(dialect))
+        return introspect.hlo_text(self._lowered(True).text, debug_info)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """jaxlib's object for the program: an MLIR module ("stablehlo") or an XlaComputation ("hlo")."""
-        if dialect in (None, "stablehlo"):
-            return introspect.mlir_module(self._lowered(False).text)
-        if dialect != "hlo":
-            raise ValueError(_unknown_dialect(dialect))
-        return introspect.xla_computation(self._lowered(False).text)
+        of = introspect.mlir_module if _is_stablehlo(dialect) else introspect.xla_computation
+        return of(self._lowered(False).text)
 
     def view(self, path: str | os.PathLike[str] | None = None) -> View:
         """The program as a page to look at, its stages side by side.
@@ -444,9 +438,8 @@ class Compiled(FastPath, _Stage):
                 keep(self._fast, fast_key, self._call, leaves)
             return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):
-            result, changes = self._run_with(self._lowered._references,
-                                             adapters.own_memory(taken, leaves,
-                                                                 self._lowered._traced.donated))
+            leaves = adapters.own_memory(taken, leaves, self._lowered._traced.donated)
+            result, changes = self._run_with(self._lowered._references, leaves)
         adapters.write_back(taken, changes)
         return result
 
@@ -506,5 +499,7 @@ def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: A
     return Traced(traced, jitted, flat, given.key)
 
 
-def _unknown_dialect(dialect: str) -> str:
-    return f"unknown dialect: {dialect}: \"stablehlo\" and \"hlo\" are known"
+def _is_stablehlo(dialect: str | None) -> bool:
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"unknown dialect: {dialect}: \"stablehlo\" and \"hlo\" are known")
+    return dialect != "hlo"

@@ -69,21 +69,31 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
                              + ", and keyword arguments have no entry: they are mapped along axis 0" * bool(
                                  kwargs))
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
         if adapters.any_adapted(leaves):
-            axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
             return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
         if vmappable.any_registered():
-            axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
             return _over_vmappables(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
-        axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims, spmd_axis_name))
-        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims, "vmap()")
+        outs, out_dims, axis = _batched(flat, dims, size, axis, "vmap()")
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
-        placed = enumerate(zip(outs, out_dims, targets))
-        return flat.out_tree.unflatten([_place(flat, i, *each, axis, sum_match) for i, each in placed])
+        return flat.out_tree.unflatten(_placed(flat, outs, out_dims, targets, axis, sum_match))
     return mapped
+
+
+def _batched(flat: FlatFunction, dims: Sequence[Any], size: int, axis: MappedAxis,
+             scope: str = "") -> tuple[list[Any], list[int | None], MappedAxis]:
+    """(outs, their mapped axes, the axis with its size and as arguments are split along it) of a call."""
+    axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims, axis.spmd_name))
+    return *batch_flat(flat, axis, flat.leaves, dims, scope), axis
+
+
+def _placed(flat: FlatFunction, outs: Sequence[Any], dims: Sequence[int | None], targets: Sequence[Any],
+            axis: MappedAxis, sums: bool) -> list[Any]:
+    """The results with their mapped axes where out_axes says."""
+    return [_place(flat, i, *each, axis, sums) for i, each in enumerate(zip(outs, dims, targets))]
 
 
 def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: Any, axis: MappedAxis,
@@ -101,16 +111,14 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
     flat.outside = still
     with adapters.lending([x for n, x in enumerate(taken) if n not in still]):
-        axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims, axis.spmd_name))
-        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
+        outs, out_dims, axis = _batched(flat, dims, size, axis)
     result_tree, change_tree = flat.out_tree.children()
     n = result_tree.num_leaves
     targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", result_tree, out_axes)
     result_tree, targets = adapters.mapped(result_tree, outs, out_dims, targets, size)
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
-    found = enumerate(zip(outs[:n], out_dims, targets))
-    placed = [_place(flat, i, *each, axis, sum_match) for i, each in found]
+    placed = _placed(flat, outs[:n], out_dims, targets, axis, sum_match)
     changes = [place_axis(x, size, dim, to, axis.sharding)
                for x, dim, to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))
@@ -131,10 +139,8 @@ def _over_vmappables(fun: Callable[..., Any], arguments: Any, axes: Any, out_axe
     leaves, in_tree = pytree.tree_flatten((tuple(given.arrays), {}))
     flat = FlatFunction(of_arrays, leaves, in_tree, "vmap")
     dims, size = mapped_axes(flat, (tuple(given.dims), 0), axis.size)
-    axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims, axis.spmd_name))
-    outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
-    placed = enumerate(zip(outs, out_dims, found[0].dims))
-    return found[0].whole(iter([_place(flat, i, *each, axis, sum_match) for i, each in placed]))
+    outs, out_dims, axis = _batched(flat, dims, size, axis)
+    return found[0].whole(iter(_placed(flat, outs, out_dims, found[0].dims, axis, sum_match)))
 
 
 def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:

@@ -101,8 +101,8 @@ class _Finder:
 def _read_environment() -> None:
     """Programs set JAX_ENABLE_X64 and the like before they import jax; hlotrace was imported before that."""
     for variable, value in os.environ.items():
-        if variable.startswith("JAX_") and _started_with.get(variable) != value and hasattr(config,
-                                                                                            variable.lower()):
+        changed = variable.startswith("JAX_") and _started_with.get(variable) != value
+        if changed and hasattr(config, variable.lower()):
             config.update(variable.lower(), value)
     if "HLOTRACE_CALLBACK_ERRORS" not in os.environ:
         config.update("hlotrace_callback_errors", "jax")        # libraries catch what they know

@@ -2,11 +2,11 @@
 
 JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which
 modules of it answer like public ones.  The last, a page to read, lists the other names, and old ones of
-public modules: who takes them, and where they are here.  `name=other` is called `other` there, and a name
-loses a `_` in front.  `faces` and `jacobians` are files beside this one; `nothing` is a part of JAX's
-machinery that has no counterpart: it can be imported, and raises when it is called.  What pickles ask for is
-in `pickles.py`, classes that JAX has in `jax._src` in the table of `identities.py`.  A name in none of them
-is an AttributeError, or ImportError, that says so.
+public modules: where they are here, and in parentheses which libraries of some size take them.  `name=other`
+is called `other` here, and a name loses a `_` in front.  `faces` and `jacobians` are files beside this one;
+`nothing` is a part of JAX's machinery that has no counterpart: it can be imported, and raises when it is
+called.  What pickles ask for is in `pickles.py`, classes that JAX has in `jax._src` in the table of
+`identities.py`.  A name in none of them is an AttributeError, or ImportError, that says so.
 """
 from collections.abc import Iterator
 from importlib import import_module
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.surface.importing import Loaded
 from . import pickles
-from .identities import homes
+from .identities import entries, homes
 from .nothing import Nothing
 
 # modules of jax._src -> the public modules that have their names; "" is jax itself
@@ -84,170 +84,126 @@ _SAME = {"jax._src.compiler": "runtime.executables.compilation",
          "jax._src.pretty_printer": "as_jax.pretty_printer",
          "jax.experimental.key_reuse._core": "as_jax.key_reuse_core"}
 
+# a module of JAX, where its names are here
 _NAMES = """
-| a module of JAX | who takes from it | where that is here | names |
-|---|---|---|---|
-| `ad_checkpoint` | packages | `primitives.programs.remat` | remat_p |
-| `ad_util` | jax-finufft | `faces` | a2tz p2cz=p2tz p2tz |
-| `ad_util` | lineax | `primitives.arrays.elementwise` | stop_gradient_p |
-| `api_util` | packages | `faces` | _ensure_index check_callable infer_argnums_and_argnames |
-| `api` | packages | `jacobians` | _check_input_dtype_jacfwd _check_input_dtype_jacrev |
-| `api` | packages | `jacobians` | _check_output_dtype_jacfwd _check_output_dtype_jacrev _jacfwd_unravel |
-| `api` | packages | `jacobians` | _jacrev_unravel _jvp _std_basis |
-| `api` | packages | `numpy.util` | _dtype=dtype_of |
-| `array` | packages | `runtime.array_impl` | ArrayImpl |
-| `array` | axlearn | `faces` | Index |
-| `checkify` | packages | `primitives.programs.checks` | JaxException |
-| `checkify` | packages | `faces` | Out |
-| `clusters` | eformer, packages | `faces` | ClusterEnv SlurmCluster |
-| `core` | packages | `extend.call_primitives` | CallPrimitive call_p closed_call_p |
-| `core` | qwix, flax.linen, numpyro | `faces` | DimSize Shape _sds_aval_mapping=aval_of_struct |
-| `core` | qwix, flax.linen, numpyro | `faces` | canonicalize_shape definitely_equal_shape |
-| `core` | qwix, flax.linen, numpyro | `faces` | dimension_as_value full_lower=same get_referent=same |
-| `core` | qwix, flax.linen, numpyro | `faces` | physical_aval trace_ctx trace_state_clean |
-| `core` | JAX's tests | `errors` | ShardingTypeError |
-| `core` | packages | `extend.core` | nonempty_axis_env=nonempty_axis_env_DO_NOT_USE |
-| `core` | packages | `extend.core` | unsafe_am_i_under_a_jit=unsafe_am_i_under_a_jit_DO_NOT_USE |
-| `core` | packages | `extend.core` | unsafe_am_i_under_a_vmap=unsafe_am_i_under_a_vmap_DO_NOT_USE |
-| `core` | packages | `extend.core` | unsafe_get_axis_names=unsafe_get_axis_names_DO_NOT_USE |
-| `core` | packages | `extend.flat_functions` | safe_map |
-| `core` | packages | `as_jax.helpers` | safe_zip |
-| `cudnn.fused_attention_stablehlo` | packages | nothing | _normalize_layout check_compute_capability |
-| `cudnn.fused_attention_stablehlo` | packages | nothing | check_cudnn_version check_is_flash_attention |
-| `cudnn.fused_attention_stablehlo` | packages | nothing | check_layout |
-| `cudnn.fused_attention_stablehlo` | axlearn, maxtext | nothing | MaskType dot_product_attention |
-| `cudnn.fused_attention_stablehlo` | axlearn | nothing | _dot_product_attention_fwd_p_wrapper |
-| `debugging` | packages | `debug` | debug_callback=callback debug_print=print |
-| `dispatch` | Transformer Engine | `faces` | prim_requires_devices_during_lowering=requiring_devices |
-| `dispatch` | Transformer Engine, gpax | `faces` | runtime_tokens xla_primitive_callable |
-| `dispatch` | equinox | `runtime.executables.executable` | wait_for_tokens=effects_barrier |
-| `distributed` | orbax | `faces` | global_state |
-| `dtypes` | flax.linen | `faces` | DType supports_inf |
-| `dtypes` | flax.linen, packages | `core.dtypes` | ExtendedDType to_complex_dtype=complex_of |
-| `dtypes` | flax.linen, packages | `core.dtypes` | to_inexact_dtype=to_inexact |
-| `dtypes` | equinox | `errors` | TypePromotionError |
-| `dtypes` | optree | `numpy.util` | dtype=dtype_of |
-| `earray` | packages | `faces` | EArray |
-| `effects` | packages | `interpreters.mlir` | control_flow_allowed_effects=lowerable_effects |
-| `effects` | packages | `interpreters.mlir` | custom_derivatives_allowed_effects=lowerable_effects |
-| `effects` | packages | `interpreters.mlir` | lowerable_effects remat_allowed_effects=lowerable_effects |
-| `effects` | packages | `faces` | ordered_effects |
-| `hijax` | JAX's tests | `as_jax.boxes` | BoxGet BoxSet NewBox box_get box_get_p box_set box_set_p new_box |
-| `hijax` | JAX's tests | `as_jax.boxes` | new_box_p |
-| `image.scale` | packages | `image.resampling` | _kernels=KERNELS |
-| `image.scale` | jax2onnx | `image` | _resize |
-| `interpreters.ad` | diffrax, jaxopt | `errors` | CustomVJPException=UnexpectedTracerError |
-| `interpreters.batching` | jaxoplanet | `transforms.vmappable` | is_vmappable |
-| `interpreters.batching` | packages | nothing | make_iota to_elt |
-| `interpreters.partial_eval` | packages | `ad_checkpoint` | Recompute Saveable |
-| `interpreters.partial_eval` | packages | `core.jaxpr` | TracingEqn=Eqn |
-| `interpreters.partial_eval` | packages | `faces` | custom_staging_rules |
-| `interpreters.pxla` | easydel | nothing | _cached_lowering_to_hlo |
-| `interpreters.pxla` | packages | `faces` | global_result_handlers |
-| `jax.core` | packages | `extend.call_primitives` | CallPrimitive |
-| `jax.core` | packages | `core.trace` | is_concrete |
-| `jax.core` | packages | `faces` | is_constant_dim trace_ctx |
-| `jax.experimental.array_serialization.serialization` | packages | nothing | TS_CONTEXT |
-| `jax.experimental.array_serialization.serialization` | axlearn | `faces` | _LimitInFlightBytes |
-| `jax.experimental.array_serialization.serialization` | axlearn, t5x | `faces` | _get_metadata |
-| `jax.experimental.colocated_python.func` | packages | nothing | _make_prng_wrapped_fun |
-| `jax.experimental.colocated_python.serialization` | packages | `faces` | _get_cpu_device_map=cpu_devices |
-| `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_device_list _reduce_mesh |
-| `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_single_device_sharding |
-| `jax.experimental.colocated_python.serialization` | packages | `jax._src` | xb=xla_bridge |
-| `jax.experimental.colocated_python` | packages | module | func |
-| `jax.experimental.custom_partitioning` | packages | nothing | custom_partitioning_p |
-| `jax.experimental.key_reuse` | JAX's tests | module | _core |
-| `jax.experimental.multihost_utils` | packages | nothing | global_array_to_host_local_array_p |
-| `jax.experimental.multihost_utils` | packages | nothing | host_local_array_to_global_array_p ltg_batcher |
-| `jax.experimental.ode` | packages | `jax._src` | api_util |
-| `jax.experimental.pallas` | folx | `experimental.pallas.triton` | dot |
-| `jax.experimental.rnn` | packages | nothing | rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p |
-| `jax.experimental.sparse.linalg` | packages | nothing | spsolve_p |
-| `jax.experimental.sparse` | packages | nothing | bcoo_dot_general_p bcoo_dot_general_sampled_p |
-| `jax.experimental.sparse` | packages | nothing | bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p |
-| `jax.experimental.sparse` | packages | nothing | bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p |
-| `jax.experimental.sparse` | packages | nothing | bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p |
-| `jax.experimental.sparse` | packages | nothing | bcsr_fromdense_p bcsr_todense_p |
-| `jax.extend.core` | packages | `extend.call_primitives` | CallPrimitive |
-| `jax.extend.pallas` | packages | nothing | GridMapping register_lowering_rule |
-| `jax.extend` | packages | module | pallas |
-| `jax.interpreters.ad` | neural-tangents | nothing | linearize |
-| `jax.interpreters.mlir` | packages | nothing | _call_lowering |
-| `jax.interpreters.pxla` | packages | nothing | global_avals_to_results_handler |
-| `jax.interpreters.pxla` | packages | `faces` | thread_resources |
-| `jax.lax` | packages | nothing | precv psend psum_scatter_start |
-| `jax.tools.jax_to_ir` | packages | `faces` | jax_to_hlo parse_shape_str |
-| `jax.tools` | packages | module | jax_to_ir |
-| `jax.tree_util` | packages | `faces` | KeyEntry |
-| `jax` | packages | module | cloud_tpu_init |
-| `lax.control_flow.loops` | packages | `faces` | _batch_and_remainder |
-| `lax.convolution` | packages | nothing | _conv_general_dilated_batch_rule _conv_general_dilated_dtype_rule |
-| `lax.convolution` | packages | nothing | _conv_general_dilated_lower _conv_general_dilated_shape_rule |
-| `lax.convolution` | packages | nothing | _conv_general_dilated_transpose_lhs |
-| `lax.convolution` | packages | nothing | _conv_general_dilated_transpose_rhs |
-| `lax.convolution` | packages | `primitives.arrays.conv` | conv_general_dilated_p |
-| `lax.lax` | packages | nothing | _dot_general_batch_rule _dot_general_dtype_rule _dot_general_lower |
-| `lax.lax` | packages | nothing | _dot_general_shape_rule _dot_general_transpose_lhs |
-| `lax.lax` | packages | nothing | _dot_general_transpose_rhs |
-| `lax.lax` | packages | `faces` | remaining standard_primitive |
-| `lib.mlir.dialects` | JAX's documents | `jaxlib.mlir.dialects` | hlo=stablehlo |
-| `lib.mlir` | JAX's documents | `jaxlib.mlir` | ir |
-| `lib` | packages | `jaxlib` | _jax=_jax gpu_triton xla_client |
-| `lib` | Transformer Engine, tokamax | `faces` | cuda_versions |
-| `lib` | packages | `jaxlib.xla_client` | jaxlib_extension_version=_version |
-| `lib` | JAX's documents | `runtime.binding` | version |
-| `literals` | packages, equinox, jaxtyping | `faces` | TypedComplex TypedFloat TypedInt TypedNdArray |
-| `mesh` | packages | `faces` | get_concrete_mesh thread_resources |
-| `monitoring` | JAX's tests | `faces` | get_event_duration_listeners get_event_listeners |
-| `monitoring` | JAX's tests | `faces` | get_event_time_span_listeners get_scalar_listeners |
-| `named_sharding` | packages | `core.errors` | DuplicateSpecError |
-| `nn.initializers` | e3x | `nn.initializers` | _complex_truncated_normal=_complex_truncated_normal |
-| `nn.initializers` | e3x | `nn.initializers` | _complex_uniform=_complex_uniform |
-| `numpy.einsum` | haliax, AQT | `faces` | _einsum=einsum_along |
-| `numpy.util` | packages | `faces` | promote_dtypes_complex |
-| `numpy.vectorize` | quaxed | `faces` | _apply_excluded _check_output_dims _parse_input_dimensions |
-| `numpy.vectorize` | quaxed | `numpy.mapping` | _parse_gufunc_signature=parse_signature |
-| `pjit` | easydel | `stages` | JitWrapped=Wrapped |
-| `pjit` | packages | `faces` | UnspecifiedValue |
-| `pjit` | packages | `extend.flat_functions` | debug_info |
-| `pjit` | packages | `primitives.programs.calls` | jit_p |
-| `pjit` | packages | `jax._src` | mesh_lib=mesh |
-| `pjit` | packages | nothing | pjit_staging_rule |
-| `public_test_util` | packages | `faces` | check_close |
-| `sharding_impls` | packages | `extend.sharding` | GSPMDSharding |
-| `sharding_impls` | packages | `faces` | UNSPECIFIED UnspecifiedValue canonicalize_sharding |
-| `sharding_impls` | axlearn | `faces` | get_process_index_and_count local_to_global_shape |
-| `sharding` | packages | `core.errors` | IndivisibleError |
-| `source_info_util` | jaxls, JAX's tests | `faces` | Frame user_frame user_frames |
-| `state.primitives` | packages | `ref` | ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap |
-| `state` | packages | `core.refs` | AbstractRef |
-| `traceback_util` | flax's tests, flax | `core.surface.boundary` | UnfilteredStackTrace |
-| `traceback_util` | flax's tests, flax | `core.surface.boundary` | api_boundary=filtered |
-| `traceback_util` | flax, packages, equinox | `faces` | _exclude_paths filter_traceback include_frame |
-| `traceback_util` | flax, equinox, jaxtyping | `core.source_info` | register_exclusion=exclude |
-| `tree_util` | flax.nnx, flax's tests | `faces` | _registry=pytree_types prefix_errors |
-| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | broadcast_prefix |
-| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | generate_key_paths=tree_leaves_with_path |
-| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | flatten_one_level |
-| `typing` | furax, jaxctx | `faces` | DType SupportsDType |
-| `util` | optree | `tree_util` | HashablePartial=Partial |
-| `util` | packages | `primitives.common` | canonicalize_axis=canonical_axis |
-| `util` | packages | `extend.flat_functions` | safe_map |
-| `util` | packages | `faces` | wraps |
-| `xla_bridge` | chex | `runtime.devices.client` | _backends=clients |
-| `xla_bridge` | eformer | `faces` | backends_are_initialized |
+ad_checkpoint | primitives.programs.remat: remat_p
+ad_util | faces: a2tz p2cz=p2tz p2tz (jax-finufft); primitives.arrays.elementwise: stop_gradient_p (lineax)
+api_util | faces: _ensure_index check_callable infer_argnums_and_argnames
+api | jacobians: _check_input_dtype_jacfwd _check_input_dtype_jacrev _check_output_dtype_jacfwd
+    _check_output_dtype_jacrev _jacfwd_unravel _jacrev_unravel _jvp _std_basis; numpy.util: _dtype=dtype_of
+array | runtime.array_impl: ArrayImpl; faces: Index (axlearn)
+checkify | primitives.programs.checks: JaxException; faces: Out
+clusters | faces: ClusterEnv SlurmCluster (eformer)
+core | extend.call_primitives: CallPrimitive call_p closed_call_p; faces: DimSize Shape
+    _sds_aval_mapping=aval_of_struct canonicalize_shape definitely_equal_shape dimension_as_value
+    full_lower=same get_referent=same physical_aval trace_ctx trace_state_clean (qwix, flax.linen, numpyro);
+    errors: ShardingTypeError (JAX's tests); extend.core: nonempty_axis_env=nonempty_axis_env_DO_NOT_USE
+    unsafe_am_i_under_a_jit=unsafe_am_i_under_a_jit_DO_NOT_USE
+    unsafe_am_i_under_a_vmap=unsafe_am_i_under_a_vmap_DO_NOT_USE
+    unsafe_get_axis_names=unsafe_get_axis_names_DO_NOT_USE; extend.flat_functions: safe_map;
+    as_jax.helpers: safe_zip
+cudnn.fused_attention_stablehlo | nothing: _normalize_layout check_compute_capability check_cudnn_version
+    check_is_flash_attention check_layout; nothing: MaskType dot_product_attention (axlearn, maxtext);
+    nothing: _dot_product_attention_fwd_p_wrapper (axlearn)
+debugging | debug: debug_callback=callback debug_print=print
+dispatch | faces: prim_requires_devices_during_lowering=requiring_devices (Transformer Engine);
+    faces: runtime_tokens xla_primitive_callable (Transformer Engine, gpax);
+    runtime.executables.executable: wait_for_tokens=effects_barrier (equinox)
+distributed | faces: global_state (orbax)
+dtypes | faces: DType supports_inf (flax.linen); core.dtypes: ExtendedDType to_complex_dtype=complex_of
+    to_inexact_dtype=to_inexact (flax.linen); errors: TypePromotionError (equinox);
+    numpy.util: dtype=dtype_of (optree)
+earray | faces: EArray
+effects | interpreters.mlir: control_flow_allowed_effects=lowerable_effects
+    custom_derivatives_allowed_effects=lowerable_effects lowerable_effects
+    remat_allowed_effects=lowerable_effects; faces: ordered_effects
+hijax | as_jax.boxes: BoxGet BoxSet NewBox box_get box_get_p box_set box_set_p new_box new_box_p (JAX's
+    tests)
+image.scale | image.resampling: _kernels=KERNELS; image: _resize (jax2onnx)
+interpreters.ad | errors: CustomVJPException=UnexpectedTracerError (diffrax, jaxopt)
+interpreters.batching | transforms.vmappable: is_vmappable (jaxoplanet); nothing: make_iota to_elt
+interpreters.partial_eval | ad_checkpoint: Recompute Saveable; core.jaxpr: TracingEqn=Eqn;
+    faces: custom_staging_rules
+interpreters.pxla | nothing: _cached_lowering_to_hlo (easydel); faces: global_result_handlers
+jax.core | extend.call_primitives: CallPrimitive; core.trace: is_concrete; faces: is_constant_dim trace_ctx
+jax.experimental.array_serialization.serialization | nothing: TS_CONTEXT; faces: _LimitInFlightBytes
+    (axlearn); faces: _get_metadata (axlearn, t5x)
+jax.experimental.colocated_python.func | nothing: _make_prng_wrapped_fun
+jax.experimental.colocated_python.serialization | faces: _get_cpu_device_map=cpu_devices;
+    nothing: _reduce_device_list _reduce_mesh _reduce_single_device_sharding; jax._src: xb=xla_bridge
+jax.experimental.colocated_python | module: func
+jax.experimental.custom_partitioning | nothing: custom_partitioning_p
+jax.experimental.key_reuse | module: _core (JAX's tests)
+jax.experimental.multihost_utils | nothing: global_array_to_host_local_array_p
+    host_local_array_to_global_array_p ltg_batcher
+jax.experimental.ode | jax._src: api_util
+jax.experimental.pallas | experimental.pallas.triton: dot (folx)
+jax.experimental.rnn | nothing: rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p
+jax.experimental.sparse.linalg | nothing: spsolve_p
+jax.experimental.sparse | nothing: bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p
+    bcoo_fromdense_p bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p
+    bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p
+jax.extend.core | extend.call_primitives: CallPrimitive
+jax.extend.pallas | nothing: GridMapping register_lowering_rule
+jax.extend | module: pallas
+jax.interpreters.ad | nothing: linearize (neural-tangents)
+jax.interpreters.mlir | nothing: _call_lowering
+jax.interpreters.pxla | nothing: global_avals_to_results_handler; faces: thread_resources
+jax.lax | nothing: precv psend psum_scatter_start
+jax.tools.jax_to_ir | faces: jax_to_hlo parse_shape_str
+jax.tools | module: jax_to_ir
+jax.tree_util | faces: KeyEntry
+jax | module: cloud_tpu_init
+lax.control_flow.loops | faces: _batch_and_remainder
+lax.convolution | nothing: _conv_general_dilated_batch_rule _conv_general_dilated_dtype_rule
+    _conv_general_dilated_lower _conv_general_dilated_shape_rule _conv_general_dilated_transpose_lhs
+    _conv_general_dilated_transpose_rhs; primitives.arrays.conv: conv_general_dilated_p
+lax.lax | nothing: _dot_general_batch_rule _dot_general_dtype_rule _dot_general_lower
+    _dot_general_shape_rule _dot_general_transpose_lhs _dot_general_transpose_rhs; faces: remaining
+    standard_primitive
+lib.mlir.dialects | jaxlib.mlir.dialects: hlo=stablehlo (JAX's documents)
+lib.mlir | jaxlib.mlir: ir (JAX's documents)
+lib | jaxlib: _jax=_jax gpu_triton xla_client; faces: cuda_versions (Transformer Engine, tokamax);
+    jaxlib.xla_client: jaxlib_extension_version=_version; runtime.binding: version (JAX's documents)
+literals | faces: TypedComplex TypedFloat TypedInt TypedNdArray (equinox, jaxtyping)
+mesh | faces: get_concrete_mesh thread_resources
+monitoring | faces: get_event_duration_listeners get_event_listeners get_event_time_span_listeners
+    get_scalar_listeners (JAX's tests)
+named_sharding | core.errors: DuplicateSpecError
+nn.initializers | nn.initializers: _complex_truncated_normal=_complex_truncated_normal
+    _complex_uniform=_complex_uniform (e3x)
+numpy.einsum | faces: _einsum=einsum_along (haliax, AQT)
+numpy.util | faces: promote_dtypes_complex
+numpy.vectorize | faces: _apply_excluded _check_output_dims _parse_input_dimensions (quaxed);
+    numpy.mapping: _parse_gufunc_signature=parse_signature (quaxed)
+pjit | stages: JitWrapped=Wrapped (easydel); faces: UnspecifiedValue; extend.flat_functions: debug_info;
+    primitives.programs.calls: jit_p; jax._src: mesh_lib=mesh; nothing: pjit_staging_rule
+public_test_util | faces: check_close
+sharding_impls | extend.sharding: GSPMDSharding; faces: UNSPECIFIED UnspecifiedValue canonicalize_sharding;
+    faces: get_process_index_and_count local_to_global_shape (axlearn)
+sharding | core.errors: IndivisibleError
+source_info_util | faces: Frame user_frame user_frames (jaxls, JAX's tests)
+state.primitives | ref: ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap
+state | core.refs: AbstractRef
+traceback_util | core.surface.boundary: UnfilteredStackTrace api_boundary=filtered (flax's tests, flax);
+    faces: _exclude_paths filter_traceback include_frame (flax, equinox);
+    core.source_info: register_exclusion=exclude (flax, equinox, jaxtyping)
+tree_util | faces: _registry=pytree_types prefix_errors (flax.nnx, flax's tests);
+    core.pytrees.pytree: broadcast_prefix generate_key_paths=tree_leaves_with_path flatten_one_level (JAX's
+    tests, orbax)
+typing | faces: DType SupportsDType (furax, jaxctx)
+util | tree_util: HashablePartial=Partial (optree); primitives.common: canonicalize_axis=canonical_axis;
+    extend.flat_functions: safe_map; faces: wraps
+xla_bridge | runtime.devices.client: _backends=clients (chex); faces: backends_are_initialized (eformer)
 """
 
 
 def _rows() -> Iterator[tuple[str, str]]:
     """(full name there, what it is here)."""
-    for line in _NAMES.strip().splitlines()[2:]:
-        _, module, _, home, names, _ = (cell.strip(" `") for cell in line.split("|"))
-        for name in names.split():
-            there, _, here = name.partition("=")
-            place = f"{module}.{there}" if module.partition(".")[0] == "jax" else f"jax._src.{module}.{there}"
-            yield place, home if home in ("module", "nothing") else f"{home}.{here or there.lstrip('_')}"
+    for module, home, name in entries(_NAMES):
+        there, _, here = name.partition("=")
+        place = f"{module}.{there}" if module.partition(".")[0] == "jax" else f"jax._src.{module}.{there}"
+        yield place, home if home in ("module", "nothing") else f"{home}.{here or there.lstrip('_')}"
 
 
 _homes: dict[str, Any] = {**dict(_rows()), **pickles.constructors, **dict.fromkeys(_PARTS, "module")}

@@ -57,10 +57,6 @@ def _text(value: Any) -> str:
     return value
 
 
-def _optional(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else parse(value)
-
-
 def _one_of(values: Sequence[str], none: bool = False) -> Callable[[Any], Any]:
     def parse(value: Any) -> Any:
         if value not in values and not (none and value is None):
@@ -105,29 +101,18 @@ def bool_state(name: str, default: bool, help: str, **options: Any) -> OptionCon
     return _state(name, default, help, _truth, on=True, **options)
 
 
-def int_state(name: str, default: int, help: str, **options: Any) -> OptionContext:
-    """A new option that is an integer."""
-    return _state(name, default, help, _number(int), **options)
+def _maker(parse: Callable[[Any], Any], what: str) -> Callable[..., OptionContext]:
+    def state(name: str, default: Any, help: str, **options: Any) -> OptionContext:
+        return _state(name, default, help, parse, **options)
+    state.__doc__ = f"A new option that is {what}."
+    return state
 
 
-def float_state(name: str, default: float, help: str, **options: Any) -> OptionContext:
-    """A new option that is a number."""
-    return _state(name, default, help, _number(float, int), **options)
-
-
-def string_state(name: str, default: str, help: str, **options: Any) -> OptionContext:
-    """A new option that is a text."""
-    return _state(name, default, help, _text, **options)
-
-
-def optional_string_state(name: str, default: str | None, help: str, **options: Any) -> OptionContext:
-    """A new option that is a text or None."""
-    return _state(name, default, help, _optional(_text), **options)
-
-
-def string_or_object_state(name: str, default: Any, help: str, **options: Any) -> OptionContext:
-    """A new option of any value."""
-    return _state(name, default, help, lambda value: value, **options)
+int_state = _maker(_number(int), "an integer")
+float_state = _maker(_number(float, int), "a number")
+string_state = _maker(_text, "a text")
+optional_string_state = _maker(lambda value: value if value is None else _text(value), "a text or None")
+string_or_object_state = _maker(lambda value: value, "of any value")
 
 
 def enum_state(name: str, enum_values: Sequence[str], default: str, help: str, *,

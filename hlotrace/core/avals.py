@@ -147,8 +147,10 @@ class ShapedArray(OfArrays):
                            self.vma if vma is None else vma, sharding,
                            memory_space=self.memory if memory_space is UNCHANGED else memory_space)
 
-    def without_axis(self, axis: int) -> ShapedArray:
-        """The type of a slice along an axis, which has every other axis."""
+    def without_axis(self, axis: int | None) -> ShapedArray:
+        """The type of a slice along an axis, which has every other axis; as it is for None."""
+        if axis is None:
+            return self
         explicit = self.explicit and self.explicit.without_dimension(axis, self.ndim)
         return self.update(self.shape[:axis] + self.shape[axis + 1:], sharding=explicit or self.mesh)
 
@@ -157,8 +159,8 @@ class ShapedArray(OfArrays):
         if along is None:
             explicit = self.explicit and self.explicit.with_dimension(axis, self.ndim)
         else:
-            explicit = (self.explicit or self.unsplit(along.mesh)).with_dimension(axis, self.ndim,
-                                                                                  along.spec[0])
+            explicit = self.explicit or self.unsplit(along.mesh)
+            explicit = explicit.with_dimension(axis, self.ndim, along.spec[0])
         return self.update((*self.shape[:axis], size, *self.shape[axis:]), sharding=explicit or self.mesh)
 
     @property

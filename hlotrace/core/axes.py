@@ -127,12 +127,6 @@ def leading_axes(own: Callable[..., tuple[int, int]], computed: str = "refused")
 _SCALAR = ShapedArray((), bool_)
 
 
-def _unmapped(aval: ShapedArray | None, dim: int | None) -> ShapedArray:
-    if aval is None:
-        return _SCALAR
-    return aval if dim is None else aval.without_axis(dim)
-
-
 @functools.lru_cache(maxsize=8192)
 def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int | None, ...], size: Any,
          params: Iterable[tuple[str, Any]]) -> tuple[tuple[Any, ...] | None, Params, int]:
@@ -146,7 +140,7 @@ def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int 
         dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose; None for nothing at all.
     """
     given, scalars = dict(params), rule.scalars(len(avals))
-    each = [_unmapped(a, d) for a, d in zip(avals, dims)]
+    each = [_SCALAR if a is None else a.without_axis(d) for a, d in zip(avals, dims)]
     rank = max(a.ndim for a in each)
     left = [d is None and not e.ndim and (a is None or i in scalars)
             for i, (a, d, e) in enumerate(zip(avals, dims, each))]

@@ -321,7 +321,8 @@ def _extreme(dtype: Any, sign: int) -> np.ndarray:
 
 def scalar_dtype(value: Any) -> DType:
     """The canonical dtype of a Python scalar.  OverflowError for an int that does not fit."""
-    dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
+    kind = _PYTHON_KINDS.get(type(value)) or next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
+    dtype = canonicalize(kind)
     if dtype.kind == "i" and not holds(dtype, value):
         raise overflow(value, dtype)
     return dtype
@@ -349,10 +350,6 @@ def overflow(value: int, dtype: DType) -> OverflowError:
     numpys = f" (Python integer {text} out of bounds for {dtype.name})" if isinstance(value, int) else ""
     return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, "
                          f"which holds {limits.min} to {limits.max}; {mend}{numpys}")
-
-
-def _python_kind(value: object) -> np.dtype:
-    return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
 
 
 # --- promotion ------------------------------------------------------------------------------------

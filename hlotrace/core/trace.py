@@ -234,8 +234,7 @@ class Tracer(Array):
     def _known(self, error: Callable[..., Exception], *args: Any) -> Any:
         value = self.concrete()
         if value is None:
-            raise (error if self._trace.alive else errors.leaked_tracer)(self,
-                                                                         *(args if self._trace.alive else ()))
+            raise error(self, *args) if self._trace.alive else errors.leaked_tracer(self)
         return value
 
     def __bool__(self) -> bool:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from ..api.custom_derivatives import custom_vjp
 from ..api.flat import FlatFunction
@@ -24,12 +24,9 @@ from ..lowering.module import Module
 from ..placement.shardings import constrained
 from ..primitives.programs.exported import call_exported_p
 from ..runtime.mlir import portable_artifacts as portable
-from ..sharding.mesh import AbstractMesh
+from ..sharding.mesh import AbstractMesh, Mesh
 from ..sharding.named import NamedSharding
 from . import format
-
-if TYPE_CHECKING:
-    from ..sharding.mesh import Mesh
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10

@@ -9,20 +9,17 @@ from __future__ import annotations
 import collections
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..core.symbolic.scope import SymbolicScope, parse
 from ..primitives.arrays.random import KEY
-from ..sharding.mesh import AbstractMesh, AxisType
+from ..sharding.mesh import AbstractMesh, AxisType, Mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 from .flatbuffers import Table, read, write
-
-if TYPE_CHECKING:
-    from ..sharding.mesh import Mesh
 
 VERSION = 3
 _PLATFORM, _CUSTOM_CALL = 0, 1      # kinds of safety checks
@@ -43,8 +40,8 @@ _EXPORTED: Table = Table(
     few_devices="H", in_shardings=[_SHARDING], out_shardings=[_SHARDING], platforms=[str],
     ordered_effects=[_EFFECT], unordered_effects=[_EFFECT], disabled_checks=[_CHECK], module=bytes,
     calling_convention="H", kept=["H"], uses_constants="?", vjp=lambda: _EXPORTED, nr_devices="I",
-    avals=[_AVAL], meshes=[_MESH], named=[_NAMED], in_types=["I"], out_types=["I"], in_lies=["I"],
-    out_lies=["I"], by=str)
+    avals=[_AVAL], meshes=[_MESH], named=[_NAMED], in_types=["I"], out_types=["I"], in_named=["I"],
+    out_named=["I"], by=str)
 
 _NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64
     complex128 bfloat16 int4 uint4 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2
@@ -256,7 +253,7 @@ def to_table(exported: Any, vjp: dict[str, Any] | None = None) -> dict[str, Any]
     named = list(dict.fromkeys(s for side in places for s in side if s is not None))
     in_types, out_types = ([avals.index(a.strip_weak_type()) for a in side]
                            for side in (exported.in_avals, exported.out_avals))
-    in_lies, out_lies = ([0 if s is None else named.index(s) + 1 for s in side] for side in places)
+    in_named, out_named = ([0 if s is None else named.index(s) + 1 for s in side] for side in places)
     checks = [{"kind": _CUSTOM_CALL, "target": c.is_custom_call()} if c.is_custom_call()
               else {"kind": _PLATFORM} for c in exported.disabled_safety_checks]
     return {
@@ -269,8 +266,8 @@ def to_table(exported: Any, vjp: dict[str, Any] | None = None) -> dict[str, Any]
         "uses_constants": exported.uses_global_constants, "vjp": vjp, "nr_devices": exported.nr_devices,
         "avals": [*map(_from_aval, avals)],
         "meshes": [*map(_from_mesh, dict.fromkeys(s.mesh for s in named))],
-        "named": [*map(_from_named, named)], "in_types": in_types, "out_types": out_types, "in_lies": in_lies,
-        "out_lies": out_lies, "by": "hlotrace"}
+        "named": [*map(_from_named, named)], "in_types": in_types, "out_types": out_types,
+        "in_named": in_named, "out_named": out_named, "by": "hlotrace"}
 
 
 def to_bytes(table: dict[str, Any]) -> bytearray:

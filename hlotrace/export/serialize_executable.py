@@ -3,18 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..api.shape_dtype_struct import struct_of
 from ..api.stages import Compiled
+from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
 from ..runtime.array_impl import as_array
 from ..runtime.executables import executable_bytes
-
-if TYPE_CHECKING:
-    from ..core.pytrees import pytree
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTreeDef]:

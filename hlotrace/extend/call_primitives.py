@@ -27,7 +27,7 @@ class CallPrimitive(_Call):
 
     def __init__(self, name):
         super().__init__(name, multiple_results=True)
-        _with_rules(self)
+        register_call_primitive_rules(self)
 
     def bind(self, *args, subfuns=(), **params):
         for fun in subfuns:
@@ -64,11 +64,6 @@ def register_call_primitive_rules(prim, name=None, transpose_rule=None, inline_j
     partial_eval.dce_rules[prim] = partial_eval.dce_jaxpr_call_rule
 
 
-def _with_rules(prim, inline_jax_late=True):
-    register_call_primitive_rules(prim, inline_jax_late=inline_jax_late)
-    return prim
-
-
 def create_call_primitive(name, inline_jax_late=True):
     """A new primitive that calls a program, `bind(*args, call_jaxpr=program, **params)`; it gives a list.
 
@@ -78,7 +73,9 @@ def create_call_primitive(name, inline_jax_late=True):
     >>> jax.grad(lambda x: call.bind(x, 2., call_jaxpr=program)[0])(0.)
     Array(2., dtype=float32, weak_type=True)
     """
-    return _with_rules(_Call(name, multiple_results=True), inline_jax_late)
+    prim = _Call(name, multiple_results=True)
+    register_call_primitive_rules(prim, inline_jax_late=inline_jax_late)
+    return prim
 
 
 def eval_jaxpr_transpose(prim, ct, *args, call_jaxpr, **params):

@@ -138,10 +138,5 @@ def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
     >>> jax.api_util.flatten_axes("in_axes", jax.tree.structure((1, (2, 3))), (0, None))
     [0, None, None]
     """
-    if kws:
-        of = " for (args, kwargs)"
-    elif tupled_args:
-        of = " for the tuple of arguments"
-    else:
-        of = ""
+    of = " for (args, kwargs)" if kws else " for the tuple of arguments" * tupled_args
     return pytree.flatten_axes(name + of, treedef, axis_tree)

@@ -56,8 +56,7 @@ def user_context(source, *, name_stack=None):
     saved = state.source
     state.source = source or saved
     try:
-        with scoped(state.name_stack if name_stack is None else getattr(
-                name_stack, "path", name_stack)):
+        with set_name_stack(state.name_stack if name_stack is None else name_stack):
             yield
     finally:
         state.source = saved

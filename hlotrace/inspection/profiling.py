@@ -25,10 +25,9 @@ ProfileLine, ProfilePlane = _profile_data.ProfileLine, _profile_data.ProfilePlan
 
 __all__ = [
     "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "ProfileSession",
-    "StepTraceAnnotation",
-    "TraceAnnotation", "annotate_function", "device_memory_profile", "export_profile_data",
-    "register_subprocess",
-    "save_device_memory_profile", "start_server", "start_trace", "stop_server", "stop_trace", "trace",
+    "StepTraceAnnotation", "TraceAnnotation", "annotate_function", "device_memory_profile",
+    "export_profile_data", "register_subprocess", "save_device_memory_profile", "start_server",
+    "start_trace", "stop_server", "stop_trace", "trace",
 ]
 
 LINK_PORT = 9001
@@ -252,13 +251,12 @@ def _name_lines(path):
                 continue
             for module in executable.hlo_modules():
                 if module.name in modules:
-                    known, found_here = sources.setdefault(module.name,
-                                                           {}), instruction_sources(module.to_string())
-                    for op, source in found_here.items():
+                    known = sources.setdefault(module.name, {})
+                    for op, source in instruction_sources(module.to_string()).items():
                         known[op] = source if known.get(op, source) == source else (None, None)
     for event in events:
-        where, op = sources.get(event["args"].get("hlo_module"), {}).get(event["args"]["hlo_op"],
-                                                                         (None, None))
+        of_module = sources.get(event["args"].get("hlo_module"), {})
+        where, op = of_module.get(event["args"]["hlo_op"], (None, None))
         event["args"].update({k: v for k, v in (("source", where), ("op_name", op)) if v})
     with gzip.open(path, "wt") as file:
         json.dump(found, file)

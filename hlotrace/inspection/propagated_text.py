@@ -94,8 +94,8 @@ def _printed(module):
 def _note(op, manual, meshes):
     """The lines of comment above a function; the specs of another operation's results."""
     if op.name != "func.func":
-        return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results],
-                                                                shardy.result_shardings(op))]
+        pairs = zip([r.type for r in op.results], shardy.result_shardings(op))
+        return [_written(*pair, meshes, manual) for pair in pairs]
     arguments, results = shardy.signature(op)
     blocks = op.regions[0].blocks
     values = blocks[0].arguments if len(blocks) else ()

@@ -233,8 +233,8 @@ def identity(fun, captured, depth=5):
     if isinstance(fun, functools.partial):
         held = [*((f"argument {i} of the partial", x) for i, x in enumerate(fun.args)),
                 *sorted(fun.keywords.items())]
-        return "partial", identity(fun.func, captured, depth - 1), *(_held(*h, captured, depth, True)
-                                                                     for h in held)
+        parts = [_held(name, x, captured, depth, True) for name, x in held]
+        return "partial", identity(fun.func, captured, depth - 1), *parts
     if isinstance(fun, python_types.MethodType):
         return id(fun.__self__), identity(fun.__func__, captured, depth - 1)
     if not isinstance(fun, python_types.FunctionType) or depth <= 0:

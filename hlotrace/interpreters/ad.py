@@ -15,7 +15,7 @@ from ..core.pytrees import pytree
 from ..core.surface.public import install_getattr as _explain
 from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
 from ..primitives.arrays.elementwise_rules import add_any_p
-from ..primitives.arrays.shape import zeros_of
+from ..primitives.arrays.shape import zeros_of as zeros_like_aval
 from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent
 from ..transforms import transpose
@@ -52,11 +52,6 @@ add_jaxvals_p = add_any_p
 
 for _kind in (Zero, UndefinedPrimal):
     pytree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
-
-
-def zeros_like_aval(aval):
-    """An array of zeros of the type `aval`."""
-    return zeros_of(aval)
 
 
 def instantiate_zeros(tangent):

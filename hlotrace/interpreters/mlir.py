@@ -22,7 +22,8 @@ from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module
 from ..runtime.mlir.lowering_rules import (
-    LoweringRuleContext, ModuleContext, flatten as flatten_ir_values, func_dialect, hlo, ir)
+    LoweringRuleContext, ModuleContext, attribute as ir_attribute, bytecode as module_to_bytecode,
+    custom_call, dense_int_elements, dtype_to_ir_type, flatten as flatten_ir_values, func_dialect, hlo, ir)
 from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 
@@ -224,8 +225,8 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
     if backend is not None and backend.platform not in platforms:
         raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not "
                          f"{platforms}")
-    devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None),
-                                                                    "size", 1)
+    mesh = getattr(axis_context, "mesh", None)
+    devices = getattr(axis_context, "num_devices", None) or getattr(mesh, "size", 1)
     options.pop("all_default_mem_kind", None)
     requested = lowering_parameters._asdict() if lowering_parameters else {}
     _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects,
@@ -247,7 +248,7 @@ def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
         others. They are added to `dst_symtab`.
     """
     with dst_module.context, ir.Location.unknown():
-        source = ir.Module.parse(lowering_rules.bytecode(src_module))
+        source = ir.Module.parse(module_to_bytecode(src_module))
         operations, taken = list(source.body.operations), {_name_of(op) for op in dst_module.body.operations}
         own = {_name_of(op) for op in operations}
         if "main" not in own:
@@ -357,11 +358,6 @@ def aval_to_ir_types(*ctx_and_aval):
     return aval_to_ir_type(*ctx_and_aval),
 
 
-def dtype_to_ir_type(dtype):
-    """The MLIR element type of a dtype."""
-    return lowering_rules.dtype_to_ir_type(dtype)
-
-
 def ir_constant(value, *, aval=None):
     """An array or a number, or what `register_constant_handler` knows, as a constant operation's result."""
     handler = next((h for kind in type(value).__mro__ if (h := _constants.get(kind))), None)
@@ -377,11 +373,6 @@ def ir_constants(value, *, aval=None):
     return ir_constant(value, aval=aval),
 
 
-def ir_attribute(value):
-    """The attribute of a bool, int, float, string or NumPy array, or of a sequence or mapping of these."""
-    return lowering_rules.attribute(value)
-
-
 def i32_attr(value):
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
 
@@ -395,11 +386,6 @@ def dense_int_array(values):
     return ir.DenseI64ArrayAttr.get(list(values))
 
 
-def dense_int_elements(values):
-    """A dense elements attribute of 64-bit integers."""
-    return lowering_rules.dense_int_elements(values)
-
-
 def flatten_ir_types(types):
     """The types in nested sequences of types."""
     return [t for one in types for t in (flatten_ir_types(one) if isinstance(one, (list, tuple)) else [one])]
@@ -410,34 +396,8 @@ def shape_tensor(_ctx, sizes):
     return lowering_rules.constant(lowering_rules.np.asarray(sizes, "int32"))
 
 
-def custom_call(call_target_name, *, result_types, operands, backend_config="", has_side_effect=False,
-                api_version=2, operand_layouts=None, result_layouts=None, operand_output_aliases=None,
-                extra_attributes=None):
-    """A `stablehlo.custom_call` operation.
-
-    Args:
-        call_target_name: the name that its implementation is registered under.
-        result_types: MLIR types.
-        operands: MLIR values.
-        backend_config: a string, or a mapping of attributes for `api_version` 4.
-        has_side_effect: it is not removed when its results are not used.
-        api_version: 1 to 4.
-        operand_layouts: for each operand an order of axes, minor first.
-        result_layouts: the same for the results.
-        operand_output_aliases: from positions of operands to positions of the results that use their memory.
-    """
-    return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands),
-                                      backend_config, has_side_effect, api_version, operand_layouts,
-                                      result_layouts, operand_output_aliases or {}, extra_attributes or {})
-
-
 def module_to_string(module, enable_debug_info=False):
     """The text of an MLIR module."""
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
-
-
-def module_to_bytecode(module):
-    """An MLIR module in MLIR's bytecode."""
-    return lowering_rules.bytecode(module)
 
 _explain(globals())

@@ -144,10 +144,10 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     out_unknown = [type(v) is Var and v in unknown or i
                    for v, i in zip(jaxpr.outvars, for_each(instantiate, jaxpr.outvars), strict=True)]
     inside = {v for eqn in parts[1] for v in eqn.outvars}
-    needed = [v for eqn in parts[1] for v in eqn.invars] + [v
-                                                            for v, u in zip(jaxpr.outvars, out_unknown) if u]
-    residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside
-                 and v not in unknown]
+    needed = [v for eqn in parts[1] for v in eqn.invars]
+    needed += [v for v, u in zip(jaxpr.outvars, out_unknown) if u]
+    residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var)
+                 if v not in inside and v not in unknown]
     ins, outs = ([[v for v, u in zip(listed, marks) if u is wanted] for wanted in (False, True)]
                  for listed, marks in ((jaxpr.invars, unknowns), (jaxpr.outvars, out_unknown)))
     known, rest = (jaxpr.replace(invars=a, eqns=b, outvars=c, arg_names=None) for a, b, c in (

@@ -45,7 +45,6 @@ class _Program:
         for v in jaxpr.outvars:
             self.uses[v].append((len(jaxpr.eqns), 0))
 
-
     def fed_by(self, block: Jaxpr) -> set[Jaxpr]:
         """The other programs whose calls take a result of one of the calls of `block`."""
         eqns = self.jaxpr.eqns

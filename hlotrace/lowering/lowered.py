@@ -3,19 +3,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.config import config, uncollected
 from ..core.effects import is_ordered
+from ..core.jaxpr import Jaxpr
 from ..core.platforms import platform_named
+from ..sharding.partition import Partition
 from ..transforms.discharge import thread_tokens
 from .module import Module, plain
 from .outline import Block, outline
 from .result_memory import attributes
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
-    from ..sharding.partition import Partition
 
 
 class Lowered:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,22 +17,17 @@ from ..core.avals import ShapedArray, physical
 from ..core.config import config, state
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN
-from ..core.jaxpr import Literal, sub_jaxprs
+from ..core.jaxpr import Eqn, Jaxpr, Literal, sub_jaxprs
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.platforms import rule_for
-from ..core.primitive import missing
+from ..core.primitive import Primitive, missing
 from ..core.programs import embed_constants
 from ..core.symbolic_zeros import MappedAxis
 from ..core.trace import EVAL, entering
 from ..primitives.arrays.shape import reshape, transpose
+from ..sharding.partition import Partition
 from . import custom_calls
 from .constants import dense
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn, Jaxpr
-    from ..core.primitive import Primitive
-    from ..sharding.partition import Partition
-
 
 # Writes a block: from the names of its arguments, the names of its results and their types.
 Body = Callable[[list[str]], tuple[Sequence[str], Sequence[str]]]

@@ -3,15 +3,12 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..core.avals import Space, physical
+from ..core.avals import ShapedArray, Space, physical
+from ..core.jaxpr import Jaxpr
 from ..sharding.abstract import HOST
 from ..sharding.single import SingleDeviceSharding
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
 
 
 def matched(donated: Iterable[int], ins: Sequence[ShapedArray],

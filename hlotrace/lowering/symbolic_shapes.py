@@ -13,18 +13,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core.avals import ShapedArray
+from ..core.jaxpr import Jaxpr
 from ..core.symbolic.dimension import Dimension, variables
 from ..core.symbolic.scope import parse, solve, split
 from .custom_calls import attribute, quoted
 from .module import SYMBOLIC_SIZE, Context, Module, unknown_variable
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
 
 INT = "tensor<i32>"
 _SIZE = re.compile(r"\{([^{}]*)\}x|(\d+)x")

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..api.flat import TracedProgram
 from ..core.avals import aval_of
 from ..core.config import state
-from ..core.jaxpr import sub_jaxprs
+from ..core.jaxpr import Jaxpr, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.pytrees import pytree
 from ..lowering.module import put_in_memory
@@ -18,10 +19,6 @@ from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding
 from ..sharding.partition import over_devices
-
-if TYPE_CHECKING:
-    from ..api.flat import TracedProgram
-    from ..core.jaxpr import Jaxpr
 
 
 def maps_devices(jaxpr: Jaxpr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,11 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.caches import cached
 from ..core.pytrees import pytree
 from ..runtime import array_impl
+from ..runtime.array_impl import ArrayImpl
 from ..runtime.devices import placement, shards, transfer
 from ..sharding.abstract import Sharding, is_local
 from ..sharding.layout import Format
 from ..sharding.spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from ..runtime.array_impl import ArrayImpl
 
 
 def _check_sharding(name: str, sharding: Any) -> None:

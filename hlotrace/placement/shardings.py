@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..core import programs
 from ..core.array import Array
-from ..core.avals import Space, aval_of
+from ..core.avals import ShapedArray, Space, aval_of
 from ..core.config import state
+from ..core.jaxpr import Jaxpr
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
@@ -22,10 +23,6 @@ from ..sharding.layout import Anywhere, Format, Layout
 from ..sharding.mesh import Mesh, current_mesh, get_abstract_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
 
 _T = TypeVar("_T")
 

@@ -20,12 +20,11 @@ from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
 from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, Tracer
 from ..core.watched import ran, unwatch, watched
-from ..sharding.abstract import is_local
+from ..sharding.abstract import Sharding, is_local
 from . import binding, callback_guard
 from .devices import client, placement, shards, transfer_guards
 
 if TYPE_CHECKING:
-    from ..sharding.abstract import Sharding
     from ..sharding.layout import Format
 
 

@@ -6,20 +6,17 @@ import re
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..core.avals import physical
+from ..core.avals import ShapedArray, physical
 from ..core.config import config, state
+from ..core.jaxpr import Jaxpr
 from ..core.surface import boundary
 from ..core.trace import EVAL
 from ..primitives.programs.callbacks import checked
 from . import binding
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
 
 _raised: dict = {}
 _numbers = itertools.count()

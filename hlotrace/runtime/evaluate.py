@@ -14,7 +14,7 @@ from ..core.config import config, state
 from ..core.effects import Debug, Effect
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.jaxpr_trace import JaxprTrace, may_trace
-from ..core.primitive import fact_of
+from ..core.primitive import Primitive, fact_of
 from ..core.trace import EVAL, Tracer, set_evaluator
 from ..core.watched import ran, watched
 from ..lowering.result_memory import with_memories
@@ -28,7 +28,6 @@ from .executables.ready import in_place, look_at, ready
 from .processes import fork_safety, shutdown
 
 if TYPE_CHECKING:
-    from ..core.primitive import Primitive
     from ..lowering.lowered import Lowered
     from ..sharding.abstract import Sharding
     from ..sharding.partition import Partition

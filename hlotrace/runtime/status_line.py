@@ -46,7 +46,6 @@ class StatusLine:
         except Exception:       # the terminal has gone, or cannot print the name: the work goes on
             self.stream = None
 
-
     def clear(self) -> None:
         """Take off what it has said."""
         if self.shown:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes
+from ..core.avals import ShapedArray
 from ..core.axes import AxisMap
 from ..core.errors import ShardingTypeError
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import Builtin, Primitive
 from .mesh import get_abstract_mesh
 from .spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
 
 Split = tuple[str, ...]     # the mesh axes that split a dimension, major first
 

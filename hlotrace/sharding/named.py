@@ -122,8 +122,8 @@ class NamedSharding(Sharding):
 
     def _splits(self, dim: int) -> str:
         names = self.spec.axes(dim)
-        return f"mesh ax{'is' if len(names) == 1 else 'es'} " + " x ".join(f"{n!r} ({self.mesh.shape[n]})"
-                                                                           for n in names)
+        sizes = " x ".join(f"{n!r} ({self.mesh.shape[n]})" for n in names)
+        return f"mesh ax{'is' if len(names) == 1 else 'es'} {sizes}"
 
     def update(self, **changes: Any) -> NamedSharding:
         """The same but for `mesh`, `spec` or `memory_kind`."""

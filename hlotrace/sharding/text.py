@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .mesh import Mesh
-from .named import as_named
+from .abstract import Sharding
+from .mesh import AbstractMesh, Mesh
+from .named import NamedSharding, as_named
 from .spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from .abstract import Sharding
-    from .mesh import AbstractMesh
-    from .named import NamedSharding
 
 
 def _quoted(name: str) -> str:

@@ -289,7 +289,6 @@ class Program:
         return "\n".join(f"{name}: {getattr(stats, name)}" for name in dir(stats)
                          if name.endswith("_in_bytes"))
 
-
     def ptx(self):
         """What each kernel takes, as comments, and their PTX."""
         if platform_named(self.place.platform) != "cuda":

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core import programs
 from ..core.effects import Check
-from ..core.jaxpr import Jaxpr, eval_jaxpr, rewrite, sub_jaxprs
-from ..core.primitive import PassRules
+from ..core.jaxpr import Eqn, Jaxpr, eval_jaxpr, rewrite, sub_jaxprs
+from ..core.primitive import PassRules, Primitive
 from ..core.trace import EVAL, entering
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.bit_formats import reduce_precision_p
@@ -27,10 +27,6 @@ from ..primitives.common import aval_of, dtypes, is_constant
 from ..primitives.programs import checks
 from ..primitives.programs.callbacks import CALLBACKS
 from ..primitives.programs.remat import name_p
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn
-    from ..core.primitive import Primitive
 
 # What a check found: [(a boolean scalar that is true where it failed, what failed, values for the message)]
 Found = list[tuple[Any, checks.Failure, Sequence[Any]]]

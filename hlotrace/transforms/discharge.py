@@ -7,19 +7,15 @@ by the rule `discharge` of its primitive; all others stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import programs
 from ..core.config import scoped
-from ..core.effects import ORDERED_TOKEN, is_ordered
-from ..core.jaxpr import eval_jaxpr, rewrite
+from ..core.effects import ORDERED_TOKEN, State, is_ordered
+from ..core.jaxpr import Eqn, Jaxpr, eval_jaxpr, rewrite
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.trace import EVAL, entering
 from ..primitives.programs.callbacks import create_token_p
-
-if TYPE_CHECKING:
-    from ..core.effects import State
-    from ..core.jaxpr import Eqn, Jaxpr
 
 
 @programs.register

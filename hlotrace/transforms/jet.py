@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes, leaks, programs
-from ..core.avals import aval_of
+from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
-from ..core.jaxpr import Var, eval_jaxpr
-from ..core.primitive import PassRules, missing
+from ..core.jaxpr import Jaxpr, Var, eval_jaxpr
+from ..core.primitive import PassRules, Primitive, missing
 from ..core.symbolic_zeros import nonzero_mask
 from ..core.trace import Trace, Tracer, entering
 from ..primitives.arrays import elementwise as e
@@ -44,12 +44,6 @@ from ..primitives.programs.calls import custom_vjp_call_p, jit_p
 from ..primitives.programs.cond_while import cond_p, groups, while_p
 from ..primitives.programs.remat import remat_p
 from ..primitives.programs.scan import scan_p
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.jaxpr import Jaxpr
-    from ..core.primitive import Primitive
-
 
 # (primitive, order, primals, series, params) -> (outs, their series)
 Rule = Callable[["Primitive", int, Sequence[Any], Sequence[Any], dict[str, Any]], tuple[Any, Any]]

@@ -6,7 +6,7 @@ depends on tangents from what does not (`linearize.py`).  A tangent that is None
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,12 @@ from ..core import leaks, programs, source_info as provenance
 from ..core.array import Array
 from ..core.avals import aval_of
 from ..core.config import state
-from ..core.jaxpr import dce, eval_jaxpr
-from ..core.primitive import missing
+from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
+from ..core.primitive import Primitive, missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros
 from ..core.trace import Trace, Tracer, entering
 from ..primitives.parallel.collectives import vary
 from ..primitives.programs.calls import custom_lin_p, inlined_p
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
-    from ..core.primitive import Primitive
 
 
 class JVPTracer(Tracer):

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core import source_info
+from ..core.avals import ShapedArray
 from ..core.dtypes import is_extended, is_integer
 from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
-from ..core.primitive import PassRules
+from ..core.primitive import PassRules, Primitive
 from ..core.trace import EVAL, entering
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.elementwise import convert_element_type_p, eq_p, ne_p, select_n_p, stop_gradient_p
@@ -32,10 +33,6 @@ from ..primitives.parallel.sharding import device_put_p, sharding_constraint_p
 from ..primitives.programs.cond_while import cond_p, while_p
 from ..primitives.programs.remat import name_p
 from ..primitives.programs.scan import scan_p
-
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-    from ..core.primitive import Primitive
 
 _SMALL = 20     # equations in a program, elements in an index, that are worked out for the places they name
 

@@ -6,21 +6,18 @@ in the parent trace (and, without jit, on real values).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import leaks, programs
 from ..core.avals import aval_of
 from ..core.config import state
-from ..core.jaxpr import close, dce, eval_jaxpr
+from ..core.jaxpr import Jaxpr, close, dce, eval_jaxpr
 from ..core.jaxpr_trace import JaxprTrace, JaxprTracer
+from ..core.primitive import Primitive
 from ..core.trace import Trace, entering
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
-    from ..core.primitive import Primitive
 
 
 class SplitTrace(Trace):

@@ -7,15 +7,12 @@ nets with sublinear memory cost" (2016), for the idea.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import programs
-from ..core.jaxpr import Eqn, Literal, Var
+from ..core.jaxpr import Eqn, Jaxpr, Literal, Var
 from ..core.refs import accesses
 from ..primitives.programs.remat import Offloadable, decide
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
 
 
 @programs.register

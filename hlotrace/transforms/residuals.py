@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import programs
 from ..core.avals import physical
-from ..core.jaxpr import Literal, Var, dce
+from ..core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from ..primitives.arrays import elementwise as e, shape
 from ..primitives.arrays.elementwise_rules import add_any_p
 from ..primitives.arrays.powers import integer_pow_p
 from ..primitives.arrays.slicing import iota_p
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Atom, Eqn, Jaxpr
 
 CHEAP = frozenset((
     e.neg_p, e.add_p, add_any_p, e.sub_p, e.mul_p, e.div_p, e.square_p, e.max_p, e.min_p, e.abs_p, e.sign_p,

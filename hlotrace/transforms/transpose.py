@@ -2,18 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import programs
 from ..core.config import inside, state
-from ..core.jaxpr import Literal, literal_value, sub_jaxprs
+from ..core.jaxpr import Eqn, Jaxpr, Literal, literal_value, sub_jaxprs
 from ..core.primitive import missing
 from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal
 from ..primitives.arrays.elementwise_rules import accumulate
 from ..primitives.programs.calls import custom_lin_p
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Eqn, Jaxpr
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cotangents: Sequence[Any],

@@ -6,7 +6,7 @@ import gc
 import itertools
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,17 +14,11 @@ from ..core import dtypes, leaks, programs
 from ..core.array import Array
 from ..core.avals import aval_of
 from ..core.config import named_axes, state
-from ..core.jaxpr import eval_jaxpr
-from ..core.primitive import fact_of, missing
-from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
+from ..core.jaxpr import Jaxpr, eval_jaxpr
+from ..core.primitive import Primitive, fact_of, missing
+from ..core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, nonzero_mask
 from ..core.trace import Trace, Tracer
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
-
-if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
-    from ..core.primitive import Primitive
-    from ..core.symbolic_zeros import MappedAxis
-
 
 _ATOMS = frozenset({bool, int, float, complex, str, bytes, types.NoneType})     # they hold nothing
 

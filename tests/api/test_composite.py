@@ -35,9 +35,8 @@ def test_vmap_of_one_runs_one_program_and_traces_nothing_again(f, runs, monkeypa
         np.testing.assert_allclose(g, np.stack(ws), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "axis", [[0, 1], np.array([0, 1]), jnp.array([0, 1]), (jnp.array(0), 1), [np.array(0), 1]]
-)
+@pytest.mark.parametrize("axis",
+                         [[0, 1], np.array([0, 1]), jnp.array([0, 1]), (jnp.array(0), 1), [np.array(0), 1]])
 def test_axes_in_a_list_or_an_array(axis):
     x = jnp.arange(6.0).reshape(2, 3)
     for f in jax.nn.softmax, jax.nn.logsumexp, jnp.median, jnp.mean, jnp.std, jnp.linalg.vector_norm:

@@ -91,15 +91,11 @@ def test_static_values_are_told_apart_by_type_and_sign(statics):
     assert [repr(s) for s in seen] == [repr((n, m)) for n in statics for m in statics]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"static_argnums": (1, 3)},
-        {"static_argnames": ("n", "m")},
-        {"static_argnums": 1},
-        {"static_argnames": "m"},
-    ],
-)
+@pytest.mark.parametrize("options",
+                         [{"static_argnums": (1, 3)},
+                          {"static_argnames": ("n", "m")},
+                          {"static_argnums": 1},
+                          {"static_argnames": "m"}])
 def test_static_values_may_be_left_out_or_named(options):
     def plain(x, n=1, y=0.5, m=2):
         return x * n + y * m

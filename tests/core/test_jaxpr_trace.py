@@ -43,20 +43,16 @@ def scanned(x):
     return lax.scan(lambda c, r: (c + layered(r * x), r), 0.0, x)[0]
 
 
-@pytest.mark.parametrize(
-    "fun, x",
-    [
-        (jax.grad(layered), X),
-        (jax.vmap(jax.grad(layered)), np.stack([X, X + 1])),
-        (jax.jacfwd(jax.grad(layered)), X),
-        (jax.grad(lambda x: jax.grad(layered)(x).sum()), X),
-        (lambda x: jax.linearize(layered, x)[1](x), X),
-        (jax.grad(scanned), X),
-        (lambda x: jax.linearize(scanned, x)[1](x), X),
-        (jax.grad(jax.checkpoint(layered)), X),
-        (lambda x: jax.vjp(layered, x)[1](jnp.float32(2)), X),
-    ],
-)
+@pytest.mark.parametrize("fun, x",
+                         [(jax.grad(layered), X),
+                          (jax.vmap(jax.grad(layered)), np.stack([X, X + 1])),
+                          (jax.jacfwd(jax.grad(layered)), X),
+                          (jax.grad(lambda x: jax.grad(layered)(x).sum()), X),
+                          (lambda x: jax.linearize(layered, x)[1](x), X),
+                          (jax.grad(scanned), X),
+                          (lambda x: jax.linearize(scanned, x)[1](x), X),
+                          (jax.grad(jax.checkpoint(layered)), X),
+                          (lambda x: jax.vjp(layered, x)[1](jnp.float32(2)), X)])
 def test_compiled_and_eager_agree(fun, x):
     eager, compiled = fun(jnp.asarray(x)), jax.jit(fun)(x)
     for a, b in zip(jax.tree.leaves(eager), jax.tree.leaves(compiled), strict=True):
@@ -153,11 +149,8 @@ def test_checks_see_a_rule_that_gives_another_type(monkeypatch):
     """Where jax_enable_checks is on, each program is held against the typing rules of its equations."""
     changing = Primitive("changing", abstract_eval=lambda x: x)
     program = traced(lambda x: [changing.bind(x)])
-    monkeypatch.setattr(
-        changing,
-        "abstract_eval",
-        lambda x: x if state.trace is not EVAL else x.update(dtype=np.dtype("int32")),
-    )
+    monkeypatch.setattr(changing, "abstract_eval",
+                        lambda x: x if state.trace is not EVAL else x.update(dtype=np.dtype("int32")))
     assert str(traced(lambda x: [changing.bind(x)])) == str(program)
     with jax.enable_checks(True), pytest.raises(JaxprTypeError, match="changing: result is typed"):
         traced(lambda x: [changing.bind(x)])

@@ -21,8 +21,6 @@ def asked():
     return user_frame()
 
 
-
-
 def test_the_position_of_a_call():
     source = (lambda: asked())()
     filename, line, column, function = position(source)

@@ -103,20 +103,16 @@ def test_processes_of_a_job_agree_on_a_port_and_jobs_differ():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("nodes", "host"),
-    [
-        ("n1", "n1"),
-        ("n1,n2", "n1"),
-        ("n[07-9]", "n07"),
-        ("n[3,5],m1", "n3"),
-        ("a-b[01-02]-x,c", "a-b01-x"),
-        ("a[1-2]b[3-4]", "a1b3"),
-        ("rack[009-011,20]-n[0,4-7]x,m[1-2]", "rack009-n0x"),
-        ("[5-6],n1", "5"),
-        ("a[1]b[2][3-4].net,x", "a1b23.net"),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "host"),
+                         [("n1", "n1"),
+                          ("n1,n2", "n1"),
+                          ("n[07-9]", "n07"),
+                          ("n[3,5],m1", "n3"),
+                          ("a-b[01-02]-x,c", "a-b01-x"),
+                          ("a[1-2]b[3-4]", "a1b3"),
+                          ("rack[009-011,20]-n[0,4-7]x,m[1-2]", "rack009-n0x"),
+                          ("[5-6],n1", "5"),
+                          ("a[1]b[2][3-4].net,x", "a1b23.net")])
 def test_the_first_host_of_a_slurm_list(nodes, host):
     assert first_host(nodes) == host
 
@@ -161,16 +157,12 @@ class Ranks:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("world", "env", "host", "rest"),
-    [
-        (Ranks(0, 4, Ranks(0, 2)), {}, socket.gethostname(), (4, 0, (0,))),
-        (Ranks(3, 4, Ranks(1, 2), "h:9"), {}, "h", (4, 3, (1,))),
-        (Ranks(3, 4, Ranks(1, 2), "h:9"), {"CUDA_VISIBLE_DEVICES": "1"}, "h", (4, 3, None)),
-        (Ranks(0, 2, Ranks(0, 2)), {}, "127.0.0.1", (2, 0, (0,))),
-        (Ranks(1, 4, Ranks(0, 1), "h:9"), {}, "h", (4, 1, None)),
-    ],
-)
+@pytest.mark.parametrize(("world", "env", "host", "rest"),
+                         [(Ranks(0, 4, Ranks(0, 2)), {}, socket.gethostname(), (4, 0, (0,))),
+                          (Ranks(3, 4, Ranks(1, 2), "h:9"), {}, "h", (4, 3, (1,))),
+                          (Ranks(3, 4, Ranks(1, 2), "h:9"), {"CUDA_VISIBLE_DEVICES": "1"}, "h", (4, 3, None)),
+                          (Ranks(0, 2, Ranks(0, 2)), {}, "127.0.0.1", (2, 0, (0,))),
+                          (Ranks(1, 4, Ranks(0, 1), "h:9"), {}, "h", (4, 1, None))])
 def test_mpi4py_says_a_place_where_it_is_chosen(world, env, host, rest, monkeypatch):
     package = types.SimpleNamespace(MPI=types.SimpleNamespace(COMM_WORLD=world, COMM_TYPE_SHARED="a host"))
     monkeypatch.setitem(sys.modules, "mpi4py", package)

@@ -183,18 +183,13 @@ of_gpus = pytest.mark.skipif(PLATFORM not in ("gpu", "cuda"), reason="of NVIDIA 
 
 
 @of_gpus
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"is_causal": True},
-        {"is_causal": True, "local_window_size": (16, 0)},
-        {"bias": (1, 4)},
-        {"mask": (2, 1)},
-        {"lengths": True},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options",
+                         [{},
+                          {"is_causal": True},
+                          {"is_causal": True, "local_window_size": (16, 0)},
+                          {"bias": (1, 4)},
+                          {"mask": (2, 1)},
+                          {"lengths": True}], ids=str)
 def test_attention_by_cudnn_is_that_by_operations(options):
     rng = np.random.default_rng(0)
     q, k, v = (jnp.asarray(rng.normal(size=(2, 128, 4, 64)), "bfloat16") for _ in range(3))
@@ -211,10 +206,8 @@ def test_attention_by_cudnn_is_that_by_operations(options):
     def loss(implementation, *xs):
         out = hlotrace.nn.dot_product_attention(*xs, **options, implementation=implementation)
         return jnp.sum(jnp.sin(out.astype("float32"))), out
-    ours, plain = (
-        hlotrace.jit(hlotrace.value_and_grad(functools.partial(loss, name), (0, 1, 2), has_aux=True))(q, k, v)
-        for name in ("cudnn", "xla")
-    )
+    ours, plain = (hlotrace.jit(hlotrace.value_and_grad(functools.partial(loss, name), (0, 1, 2),
+                                                        has_aux=True))(q, k, v) for name in ("cudnn", "xla"))
     for a, b, size in zip((ours[0][1], *ours[1]), (plain[0][1], *plain[1]), (.02, .05, .05, .05)):
         np.testing.assert_allclose(a.astype("float32"), b.astype("float32"), rtol=size, atol=size)
 

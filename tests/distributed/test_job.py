@@ -158,14 +158,10 @@ def test_when_a_process_raises_the_other_is_told_at_once(victim):
     assert status == 3 and f"process {victim} failed: ValueError: my fault" in errors, errors
 
 
-@pytest.mark.parametrize(
-    ("program", "rank", "status", "words"),
-    [
-        ("jnp.ones(3)\njoin()", 0, 1, "the cpu client was made by <string>"),
-        ("join()\njoin()", 0, 1, "should only be called once"),
-        ("join(initialization_timeout=1)", 1, 1, "process 1 reached no coordinator"),
-    ],
-)
+@pytest.mark.parametrize(("program", "rank", "status", "words"),
+                         [("jnp.ones(3)\njoin()", 0, 1, "the cpu client was made by <string>"),
+                          ("join()\njoin()", 0, 1, "should only be called once"),
+                          ("join(initialization_timeout=1)", 1, 1, "process 1 reached no coordinator")])
 def test_joining_wrongly(program, rank, status, words):
     found, _, errors = end(start(program, rank, free_port(), 1 + rank), 60)
     assert found == status and words in errors, errors
@@ -218,13 +214,9 @@ def test_waiting_for_others_to_be_done_has_an_end():
     assert end(second, HEARTBEAT + 10)[0] == 3
 
 
-@pytest.mark.parametrize(
-    ("places", "words"),
-    [
-        ([(0, 3), (1, 3), (1, 3)], "two processes have process_id 1: "),
-        ([(0, 2), (1, 4)], "num_processes is "),
-    ],
-)
+@pytest.mark.parametrize(("places", "words"),
+                         [([(0, 3), (1, 3), (1, 3)], "two processes have process_id 1: "),
+                          ([(0, 2), (1, 4)], "num_processes is ")])
 def test_processes_that_are_no_job_are_told_so(places, words):
     port = free_port()
     processes = [start("join(initialization_timeout=60)", rank, port, count) for rank, count in places]

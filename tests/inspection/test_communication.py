@@ -18,7 +18,6 @@ MESH = AbstractMesh((4, 2), ("data", "model"))
 CUBE = AbstractMesh((2, 1, 2, 2), ("x", "one", "y", "z"))
 
 
-
 def read(line, mesh=MESH, head="", computation="main"):
     """What is read of a module with these lines."""
     return collectives(
@@ -29,134 +28,95 @@ def read(line, mesh=MESH, head="", computation="main"):
 
 DATA, MODEL, BOTH = ("data",), ("model",), ("data", "model")
 LINES = [
-    (
-        "cpu, lists",
-        "  %op1.6 = f32[4,8]{0,1} all-reduce(%copy), channel_id=1, "
-        "replica_groups={{0,1},{2,3},{4,5},{6,7}}, "
-        "use_global_device_ids=true, to_apply=%region_2.0",
-        ("all-reduce", "op1.6", "f32[4,8]", 128, MODEL),
-    ),
-    (
-        "cpu, iota",
-        "  ROOT %all-gather.6 = f32[2048,4096]{1,0} all-gather(%fusion), channel_id=1, "
-        "replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}",
-        ("all-gather", "all-gather.6", "f32[2048,4096]", 33554432, DATA),
-    ),
-    (
-        "cpu, mesh",
-        "  %all-reduce.1 = f32[] all-reduce(%r), channel_id=2, "
-        "replica_groups=mesh['axis_0'=4,'axis_1'=1,'axis_2'=2] "
-        "{'axis_0'}, use_global_device_ids=true, to_apply=%add",
-        ("all-reduce", "all-reduce.1", "f32[]", 4, DATA),
-    ),
-    (
-        "cpu, all-to-all in parts",
-        "  %all-to-all = (f32[1,8]{1,0}, f32[1,8]{1,0}, /*index=2*/f32[1,8]{1,0}, "
-        "f32[1,8]{1,0}) all-to-all(%a, %b, %c, %d), "
-        "channel_id=1, replica_groups={{0,2,4,6},{1,3,5,7}}",
-        ("all-to-all", "all-to-all", "(f32[1,8], f32[1,8], f32[1,8], f32[1,8])", 128, DATA),
-    ),
-    (
-        "cpu, combined",
-        "  %all-reduce.8 = (f32[1024]{0}, bf16[3,5]{1,0}) all-reduce(%a, %b), channel_id=1, "
-        "replica_groups=mesh['axis_0'=8] {'axis_0'}, to_apply=%add",
-        ("all-reduce", "all-reduce.8", "(f32[1024], bf16[3,5])", 4096 + 30, BOTH),
-    ),
-    (
-        "a permute along one axis",
-        "  %op5 = f32[4,8]{1,0} collective-permute(%x), channel_id=1, "
-        "source_target_pairs={{0,2},{2,4},{4,6},{6,0},{1,3},{3,5},{5,7},{7,1}}",
-        ("collective-permute", "op5", "f32[4,8]", 128, DATA),
-    ),
-    (
-        "a permute along both",
-        "  %p = s4[4,8]{1,0:E(4)} collective-permute(%x), source_target_pairs={{0,3},{1,2}}",
-        ("collective-permute", "p", "s4[4,8]", 16, BOTH),
-    ),
-    (
-        "gpu, an operand beside the result",
-        "  %all-gather-start = ((bf16[512,4096]{1,0}), "
-        "bf16[2048,4096]{1,0}) all-gather-start(%bitcast.126), channel_id=1, "
-        "replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}\n"
-        "  %all-gather-done = bf16[2048,4096]{1,0} all-gather-done(%all-gather-start)",
-        ("all-gather", "all-gather-start", "bf16[2048,4096]", 16777216, DATA),
-    ),
-    (
-        "gpu, combined operands and results; what is done stands elsewhere",
-        "  %s = ((bf16[8,4]{1,0}, f32[8]{0}), (bf16[4,4]{1,0}, "
-        "f32[4]{0})) reduce-scatter-start(%a, %b), channel_id=7, "
-        "replica_groups=mesh['axis_0'=4,'axis_1'=2] {'axis_1'}, dimensions={0}, "
-        "to_apply=%add.1.clone",
-        ("reduce-scatter", "s", "(bf16[4,4], f32[4])", 48, MODEL),
-    ),
-    (
-        "gpu, a sum that starts has no operand beside it",
-        "  %all-reduce-start = (f32[8]{0}, f32[2]{0}) all-reduce-start(%a, %b), "
-        "replica_groups={}, to_apply=%add",
-        ("all-reduce", "all-reduce-start", "(f32[8], f32[2])", 40, BOTH),
-    ),
-    (
-        "gpu, a sum that starts with an operand beside it",
-        "  %s = ((f32[8]{0}), f32[8]{0}) all-reduce-start(%a), replica_groups={}, to_apply=%add",
-        ("all-reduce", "s", "f32[8]", 32, BOTH),
-    ),
-    (
-        "only what is done tells operands from results",
-        "  s = (f32[8]{0}, u8[2]{0}, f32[16]{0}, u8[4]{0}) all-gather-start(a, b), "
-        "replica_groups={}\n"
-        "  d = (f32[16]{0}, u8[4]{0}) all-gather-done((f32[8]{0}, u8[2]{0}) s), dimensions={0}",
-        ("all-gather", "s", "(f32[16], u8[4])", 68, BOTH),
-    ),
-    (
-        "gpu, types of operands in the line that is done",
-        "  a2a = ((f32[8]{0}), f32[8]{0}) all-to-all-start(x), "
-        "replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
-        "  d = f32[8]{0} all-to-all-done(((f32[8]{0}), f32[8]{0}) a2a)",
-        ("all-to-all", "a2a", "f32[8]", 32, MODEL),
-    ),
-    (
-        "tpu, tiled layouts and flags",
-        "  %collective-permute-start = (f32[4,8]{1,0:T(4,128)S(1)}, f32[4,8]{1,0:T(4,128)S(1)}, "
-        "u32[]{:S(2)}, u32[]{:S(2)}) "
-        "collective-permute-start(%sine.4), channel_id=1, "
-        "source_target_pairs={{0,1},{2,3},{4,5},{6,7}}, "
-        'backend_config={"flag_configs":[],"barrier_config":{"barrier_type":"CUSTOM","id":"6"}}\n'
-        "  %copy.2 = u32[] copy(%sine.4)\n"
-        "  %collective-permute-done = f32[4,8]{1,0:T(4,128)S(1)} "
-        "collective-permute-done(%collective-permute-start)",
-        ("collective-permute", "collective-permute-start", "f32[4,8]", 128, MODEL),
-    ),
-    (
-        "tpu, a sum",
-        "  %all-reduce.6 = bf16[256,2048]{1,0:T(8,128)(2,1)} all-reduce(%input.3), channel_id=8, "
-        'replica_groups=[4,2]<=[8], frontend_attributes={x="all-gather(, replica_groups={{0}}"}, '
-        "to_apply=%add.1",
-        ("all-reduce", "all-reduce.6", "bf16[256,2048]", 1048576, MODEL),
-    ),
-    (
-        "a broadcast",
-        "  %cb = pred[3]{0} collective-broadcast(%x), replica_groups={{0,2,4,6},{1,3,5,7}}",
-        ("collective-broadcast", "cb", "pred[3]", 3, DATA),
-    ),
-    (
-        "ragged, of a dynamic size",
-        "  %r = c64[<=4,2]{1,0} ragged-all-to-all(%a, %b, %c, %d, %e, %f), "
-        "replica_groups={{0,1,2,3,4,5,6,7}}",
-        ("ragged-all-to-all", "r", "c64[<=4,2]", 64, BOTH),
-    ),
-    (
-        "of eight bits, with a token",
-        "  %t = (f8e4m3fn[16]{0}, token[]) all-gather(%a), "
-        "replica_groups={{0},{1},{2},{3},{4},{5},{6},{7}}, dimensions={0}",
-        ("all-gather", "t", "(f8e4m3fn[16], token[])", 16, ()),
-    ),
+    ("cpu, lists",
+     "  %op1.6 = f32[4,8]{0,1} all-reduce(%copy), channel_id=1, "
+     "replica_groups={{0,1},{2,3},{4,5},{6,7}}, "
+     "use_global_device_ids=true, to_apply=%region_2.0",
+     ("all-reduce", "op1.6", "f32[4,8]", 128, MODEL)),
+    ("cpu, iota",
+     "  ROOT %all-gather.6 = f32[2048,4096]{1,0} all-gather(%fusion), channel_id=1, "
+     "replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}",
+     ("all-gather", "all-gather.6", "f32[2048,4096]", 33554432, DATA)),
+    ("cpu, mesh",
+     "  %all-reduce.1 = f32[] all-reduce(%r), channel_id=2, "
+     "replica_groups=mesh['axis_0'=4,'axis_1'=1,'axis_2'=2] "
+     "{'axis_0'}, use_global_device_ids=true, to_apply=%add",
+     ("all-reduce", "all-reduce.1", "f32[]", 4, DATA)),
+    ("cpu, all-to-all in parts",
+     "  %all-to-all = (f32[1,8]{1,0}, f32[1,8]{1,0}, /*index=2*/f32[1,8]{1,0}, "
+     "f32[1,8]{1,0}) all-to-all(%a, %b, %c, %d), "
+     "channel_id=1, replica_groups={{0,2,4,6},{1,3,5,7}}",
+     ("all-to-all", "all-to-all", "(f32[1,8], f32[1,8], f32[1,8], f32[1,8])", 128, DATA)),
+    ("cpu, combined",
+     "  %all-reduce.8 = (f32[1024]{0}, bf16[3,5]{1,0}) all-reduce(%a, %b), channel_id=1, "
+     "replica_groups=mesh['axis_0'=8] {'axis_0'}, to_apply=%add",
+     ("all-reduce", "all-reduce.8", "(f32[1024], bf16[3,5])", 4096 + 30, BOTH)),
+    ("a permute along one axis",
+     "  %op5 = f32[4,8]{1,0} collective-permute(%x), channel_id=1, "
+     "source_target_pairs={{0,2},{2,4},{4,6},{6,0},{1,3},{3,5},{5,7},{7,1}}",
+     ("collective-permute", "op5", "f32[4,8]", 128, DATA)),
+    ("a permute along both",
+     "  %p = s4[4,8]{1,0:E(4)} collective-permute(%x), source_target_pairs={{0,3},{1,2}}",
+     ("collective-permute", "p", "s4[4,8]", 16, BOTH)),
+    ("gpu, an operand beside the result",
+     "  %all-gather-start = ((bf16[512,4096]{1,0}), "
+     "bf16[2048,4096]{1,0}) all-gather-start(%bitcast.126), channel_id=1, "
+     "replica_groups=[2,4]<=[4,2]T(1,0), dimensions={0}\n"
+     "  %all-gather-done = bf16[2048,4096]{1,0} all-gather-done(%all-gather-start)",
+     ("all-gather", "all-gather-start", "bf16[2048,4096]", 16777216, DATA)),
+    ("gpu, combined operands and results; what is done stands elsewhere",
+     "  %s = ((bf16[8,4]{1,0}, f32[8]{0}), (bf16[4,4]{1,0}, "
+     "f32[4]{0})) reduce-scatter-start(%a, %b), channel_id=7, "
+     "replica_groups=mesh['axis_0'=4,'axis_1'=2] {'axis_1'}, dimensions={0}, "
+     "to_apply=%add.1.clone",
+     ("reduce-scatter", "s", "(bf16[4,4], f32[4])", 48, MODEL)),
+    ("gpu, a sum that starts has no operand beside it",
+     "  %all-reduce-start = (f32[8]{0}, f32[2]{0}) all-reduce-start(%a, %b), "
+     "replica_groups={}, to_apply=%add",
+     ("all-reduce", "all-reduce-start", "(f32[8], f32[2])", 40, BOTH)),
+    ("gpu, a sum that starts with an operand beside it",
+     "  %s = ((f32[8]{0}), f32[8]{0}) all-reduce-start(%a), replica_groups={}, to_apply=%add",
+     ("all-reduce", "s", "f32[8]", 32, BOTH)),
+    ("only what is done tells operands from results",
+     "  s = (f32[8]{0}, u8[2]{0}, f32[16]{0}, u8[4]{0}) all-gather-start(a, b), "
+     "replica_groups={}\n"
+     "  d = (f32[16]{0}, u8[4]{0}) all-gather-done((f32[8]{0}, u8[2]{0}) s), dimensions={0}",
+     ("all-gather", "s", "(f32[16], u8[4])", 68, BOTH)),
+    ("gpu, types of operands in the line that is done",
+     "  a2a = ((f32[8]{0}), f32[8]{0}) all-to-all-start(x), "
+     "replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
+     "  d = f32[8]{0} all-to-all-done(((f32[8]{0}), f32[8]{0}) a2a)",
+     ("all-to-all", "a2a", "f32[8]", 32, MODEL)),
+    ("tpu, tiled layouts and flags",
+     "  %collective-permute-start = (f32[4,8]{1,0:T(4,128)S(1)}, f32[4,8]{1,0:T(4,128)S(1)}, "
+     "u32[]{:S(2)}, u32[]{:S(2)}) "
+     "collective-permute-start(%sine.4), channel_id=1, "
+     "source_target_pairs={{0,1},{2,3},{4,5},{6,7}}, "
+     'backend_config={"flag_configs":[],"barrier_config":{"barrier_type":"CUSTOM","id":"6"}}\n'
+     "  %copy.2 = u32[] copy(%sine.4)\n"
+     "  %collective-permute-done = f32[4,8]{1,0:T(4,128)S(1)} "
+     "collective-permute-done(%collective-permute-start)",
+     ("collective-permute", "collective-permute-start", "f32[4,8]", 128, MODEL)),
+    ("tpu, a sum",
+     "  %all-reduce.6 = bf16[256,2048]{1,0:T(8,128)(2,1)} all-reduce(%input.3), channel_id=8, "
+     'replica_groups=[4,2]<=[8], frontend_attributes={x="all-gather(, replica_groups={{0}}"}, '
+     "to_apply=%add.1",
+     ("all-reduce", "all-reduce.6", "bf16[256,2048]", 1048576, MODEL)),
+    ("a broadcast", "  %cb = pred[3]{0} collective-broadcast(%x), replica_groups={{0,2,4,6},{1,3,5,7}}",
+     ("collective-broadcast", "cb", "pred[3]", 3, DATA)),
+    ("ragged, of a dynamic size",
+     "  %r = c64[<=4,2]{1,0} ragged-all-to-all(%a, %b, %c, %d, %e, %f), "
+     "replica_groups={{0,1,2,3,4,5,6,7}}",
+     ("ragged-all-to-all", "r", "c64[<=4,2]", 64, BOTH)),
+    ("of eight bits, with a token",
+     "  %t = (f8e4m3fn[16]{0}, token[]) all-gather(%a), "
+     "replica_groups={{0},{1},{2},{3},{4},{5},{6},{7}}, dimensions={0}",
+     ("all-gather", "t", "(f8e4m3fn[16], token[])", 16, ())),
 ]
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("line", "expected"), [row[1:] for row in LINES], ids=[row[0] for row in LINES]
-)
+@pytest.mark.parametrize(("line", "expected"), [row[1:] for row in LINES], ids=[row[0] for row in LINES])
 def test_a_line_of_a_compiler(line, expected):
     [found] = read(line)
     assert (found.kind, found.name, found.shape, found.bytes, found.axes) == expected
@@ -212,9 +172,7 @@ def test_other_instructions_are_not_collectives(line):
     ],
 )
 def test_groups_are_named_by_the_axes_of_the_mesh(groups, axes):
-    [found] = read(
-        f"  %r = f32[4]{{0}} all-reduce(%x), replica_groups={groups}, to_apply=%add", CUBE
-    )
+    [found] = read(f"  %r = f32[4]{{0}} all-reduce(%x), replica_groups={groups}, to_apply=%add", CUBE)
     assert (found.axes, found.groups) == (axes, groups)
 
 
@@ -245,26 +203,20 @@ StackFrames
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("metadata", "where", "op"),
-    [
-        (
-            r'op_name="jit(f)/\303\251\"a{b}\"/dot" stack_frame_id=2',
-            'nét "2".py:77',
-            'jit(f)/é"a{b}"/dot',
-        ),
-        (
-            'op_type="add" op_name="f/add" source_file="/a/train.py" source_line=12',
-            "train.py:12",
-            "f/add",
-        ),
-        (r'op_name="f" source_file="C:\\a\\b.py" source_line=5 source_end_line=6', "b.py:5", "f"),
-        ('op_name="f" stack_frame_id=9', None, "f"),
-        ('op_name="f" source_file="-" source_line=5', None, "f"),
-        ('op_name="f"', None, "f"),
-        ("", None, None),
-    ],
-)
+@pytest.mark.parametrize(("metadata", "where", "op"),
+                         [(r'op_name="jit(f)/\303\251\"a{b}\"/dot" stack_frame_id=2',
+                           'nét "2".py:77',
+                           'jit(f)/é"a{b}"/dot'),
+                          ('op_type="add" op_name="f/add" source_file="/a/train.py" source_line=12',
+                           "train.py:12",
+                           "f/add"),
+                          (r'op_name="f" source_file="C:\\a\\b.py" source_line=5 source_end_line=6',
+                           "b.py:5",
+                           "f"),
+                          ('op_name="f" stack_frame_id=9', None, "f"),
+                          ('op_name="f" source_file="-" source_line=5', None, "f"),
+                          ('op_name="f"', None, "f"),
+                          ("", None, None)])
 def test_the_users_line_is_told(metadata, where, op):
     line = f"  %r = f32[4]{{0}} all-reduce(%x), replica_groups={{}}, metadata={{{metadata}}}"
     [found] = read(line, head=FRAMES)
@@ -330,11 +282,7 @@ def test_loops_calls_and_fusions_around_a_collective():
         "fusion.25": (False, 1, "dot"),
     }
     scatter = found["fusion.25"]
-    assert (scatter.kind, scatter.shape, scatter.axes) == (
-        "reduce-scatter",
-        "bf16[256,1024]",
-        MODEL,
-    )
+    assert (scatter.kind, scatter.shape, scatter.axes) == ("reduce-scatter", "bf16[256,1024]", MODEL)
     assert (scatter.bytes, scatter.where) == (256 * 1024 * 2, "a.py:7")
 
 
@@ -362,12 +310,10 @@ total: 4, 524,624 bytes on each device a run (1 all-reduce 240, 1 collective-per
 @pytest.mark.quick
 def test_the_table_for_people():
     found = {c.name: c for c in collectives(LOOPS, MESH)}
-    first = dataclasses.replace(
-        found["deep"], where="net.py:3", op="f/psum", shape="(f32[1], f32[1], f32[1], f32[1])"
-    )
-    odd = dataclasses.replace(
-        found["p.1"], axes=None, groups="{{0,3}}", shape="(f32[1], f32[2], f32[3], f32[4])"
-    )
+    first = dataclasses.replace(found["deep"], where="net.py:3", op="f/psum",
+                                shape="(f32[1], f32[1], f32[1], f32[1])")
+    odd = dataclasses.replace(found["p.1"], axes=None, groups="{{0,3}}",
+                              shape="(f32[1], f32[2], f32[3], f32[4])")
     assert table([first, odd, found["g"], found["fusion.25"]]) == TABLE
 
 
@@ -407,29 +353,19 @@ print(json.dumps([program.hlo_modules()[0].to_string() for program in programs])
 def compiled(program):
     """The optimized HLO of MLP and of MANUAL, from a process of its own."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps([MLP, MANUAL]),
-        cwd=ROOT,
-        env=clean | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps([MLP, MANUAL]), cwd=ROOT,
+                          env=clean | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"},
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-NEEDS_LIBTPU = pytest.mark.skipif(
-    "tpu" not in plugins.find(), reason="no libtpu wheel is installed"
-)
+NEEDS_LIBTPU = pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed")
 
 
-@pytest.mark.parametrize(
-    ("program", "trips"),
-    [(COMPILE, 5), pytest.param(FOR_A_TPU, None, marks=NEEDS_LIBTPU)],
-    ids=["cpu", "tpu"],
-)
+@pytest.mark.parametrize(("program", "trips"),
+                         [(COMPILE, 5), pytest.param(FOR_A_TPU, None, marks=NEEDS_LIBTPU)],
+                         ids=["cpu", "tpu"])
 def test_the_collectives_of_programs_compiled_here(program, trips):
     mlp, manual = (collectives(text, MESH) for text in compiled(program))
     told = [(c.kind, c.axes, c.shape, c.bytes, c.where, c.op, c.trips) for c in mlp]

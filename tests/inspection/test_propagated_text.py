@@ -83,34 +83,23 @@ def test_a_propagated_program_is_still_mlir(text):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("program", "spec", "written"),
-    [
-        (['<@mesh, [{"data"}, {}]>'], (("data",), ()), "P('data', None)"),
-        (
-            ['<@mesh, [{}, {"model", "data"}]>'],
-            ((), ("model", "data")),
-            "P(None, ('model', 'data'))",
-        ),
-        (["<@mesh, [{}, {}]>"], ((), ()), "P(None, None)"),
-        (
-            ['<@mesh, [{"data":(1)2}, {"model", "data":(2)2}]>'],
-            ((SubAxis("data", 1, 2),), ("model", SubAxis("data", 2, 2))),
-            "P('data':(1)2, ('model', 'data':(2)2))",
-        ),
-        (
-            ['<@mesh, [{"d\\22 é\\0A\\C3\\A9"}, {}]>', 'sdy.mesh @mesh = <["d\\22 é\\0Aé"=4]>'],
-            (('d" é\né',), ()),
-            "P('d\" é\\né', None)",
-        ),
-        (
-            ['<@b, [{"y"}, {}]>', 'sdy.mesh @a = <["x"=8]> sdy.mesh @b = <["y"=4, "z"=2]>'],
-            (("y",), ()),
-            "P('y', None) of @b",
-        ),
-        (["<@mesh, []>", MESH_LINE, "tensor<f32>"], (), "P()"),
-    ],
-)
+@pytest.mark.parametrize(("program", "spec", "written"),
+                         [(['<@mesh, [{"data"}, {}]>'], (("data",), ()), "P('data', None)"),
+                          (['<@mesh, [{}, {"model", "data"}]>'],
+                           ((), ("model", "data")),
+                           "P(None, ('model', 'data'))"),
+                          (["<@mesh, [{}, {}]>"], ((), ()), "P(None, None)"),
+                          (['<@mesh, [{"data":(1)2}, {"model", "data":(2)2}]>'],
+                           ((SubAxis("data", 1, 2),), ("model", SubAxis("data", 2, 2))),
+                           "P('data':(1)2, ('model', 'data':(2)2))"),
+                          (['<@mesh, [{"d\\22 é\\0A\\C3\\A9"}, {}]>',
+                            'sdy.mesh @mesh = <["d\\22 é\\0Aé"=4]>'],
+                           (('d" é\né',), ()),
+                           "P('d\" é\\né', None)"),
+                          (['<@b, [{"y"}, {}]>', 'sdy.mesh @a = <["x"=8]> sdy.mesh @b = <["y"=4, "z"=2]>'],
+                           (("y",), ()),
+                           "P('y', None) of @b"),
+                          (["<@mesh, []>", MESH_LINE, "tensor<f32>"], (), "P()")])
 def test_forms_of_shardings(program, spec, written):
     text = identity(*program)
     assert main_specs(text)[0] == [spec]

@@ -17,16 +17,12 @@ pytestmark = pytest.mark.quick
 F = ShapedArray((), "float32")
 
 
-@pytest.mark.parametrize(
-    "name, written",
-    [
-        ("<lambda>", "jit__lambda"),
-        ("f_", "jit_f"),
-        ("f.g", "jit_f.g"),
-        ("_", "jit"),
-        ("scatter-add", '"jit_scatter-add"'),
-    ],
-)
+@pytest.mark.parametrize("name, written",
+                         [("<lambda>", "jit__lambda"),
+                          ("f_", "jit_f"),
+                          ("f.g", "jit_f.g"),
+                          ("_", "jit"),
+                          ("scatter-add", '"jit_scatter-add"')])
 def test_names_of_modules(name, written):
     text = lower(trace_to_jaxpr(lambda x: [x], [F], name), debug_info=False).text
     assert text.startswith(f"module @{written} ")
@@ -42,15 +38,11 @@ def test_names_of_arguments_and_results_are_in_the_text_where_no_quote_is_in_the
     )
 
 
-@pytest.mark.parametrize(
-    "effect, at_run_time",
-    [
-        (lambda x: jax.debug.print("{}", x), True),
-        (lambda x: jax.debug.inspect_array_sharding(x, callback=print), False),
-        (lambda x: jax.experimental.io_callback(print, None, x, ordered=True), True),
-        (lambda x: None, False),
-    ],
-)
+@pytest.mark.parametrize("effect, at_run_time",
+                         [(lambda x: jax.debug.print("{}", x), True),
+                          (lambda x: jax.debug.inspect_array_sharding(x, callback=print), False),
+                          (lambda x: jax.experimental.io_callback(print, None, x, ordered=True), True),
+                          (lambda x: None, False)])
 def test_a_program_has_the_effects_of_its_run(effect, at_run_time):
     """Those of compiling it are none: it is run as any other."""
     lowered = lower(trace_to_jaxpr(lambda x: [effect(x), x][1:], [F]))
@@ -81,11 +73,8 @@ def test_what_is_asked_of_an_argument_or_a_result_is_written_at_it():
     asked = [('{"x"}, {}', rows), ('{}, {"x"}', columns), (memory, rows.with_memory_kind("pinned_host")),
              (layout, Format(Layout((1, 0)), columns))]
     for ins, outs in ((asked, asked[::-1]), (asked[::-1], asked)):
-        f = jax.jit(
-            lambda *xs: [x + 1 for x in xs],
-            in_shardings=[s for _, s in ins],
-            out_shardings=[s for _, s in outs],
-        )
+        f = jax.jit(lambda *xs: [x + 1 for x in xs], in_shardings=[s for _, s in ins],
+                    out_shardings=[s for _, s in outs])
         written = f.lower(*[jax.ShapeDtypeStruct((8, 8), np.float32)] * 4).as_text()
         for listed, wanted in zip(re.search(r"@main\((.*)\) -> \((.*)\) {", written).groups(), (ins, outs)):
             for each, (text, _) in zip(listed.split("tensor<")[1:], wanted, strict=True):
@@ -95,8 +84,7 @@ def test_what_is_asked_of_an_argument_or_a_result_is_written_at_it():
 
 
 def test_kernels_that_a_program_calls_are_listed_once():
-    program = trace_to_jaxpr(
-        lambda x: [jnp.linalg.cholesky(x @ x), jnp.linalg.cholesky(x)], [ShapedArray((3, 3), "float32")]
-    )
+    program = trace_to_jaxpr(lambda x: [jnp.linalg.cholesky(x @ x), jnp.linalg.cholesky(x)],
+                             [ShapedArray((3, 3), "float32")])
     lowered = lower(program, debug_info=False)
     assert lowered.targets == ("lapack_spotrf_ffi",) == tuple(lowered.kernels)

@@ -85,12 +85,8 @@ def test_no_operation_is_twice_in_one_scope(fun):
         with jax.named_scope("s"):
             return jnp.sum(fun(x))
 
-    for made in (
-        scope,
-        lambda x: jax.vmap(scope)(x[None]),
-        jax.grad(scope),
-        lambda x: jax.vmap(jax.grad(scope))(x[None]),
-    ):
+    for made in (scope, lambda x: jax.vmap(scope)(x[None]), jax.grad(scope),
+                 lambda x: jax.vmap(jax.grad(scope))(x[None])):
         text = jax.jit(made).lower(jnp.arange(3.)).as_text(debug_info=True)
         for name in re.findall(r'loc\("([^"]*)"', text):
             scopes = name.split("/")[:-1]

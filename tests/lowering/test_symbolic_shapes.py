@@ -102,15 +102,10 @@ def test_sizes_that_an_artifact_refuses(texts, constraints, right, wrong):
             program.call(jnp.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x, k: jnp.ones((k,)),
-        lambda x, k: jax.jit(lambda: jnp.zeros((k + 1,)))(),
-        lambda x, k: lax.top_k(jnp.arange(20), k),
-        lambda x, k: jnp.broadcast_to(x[None], (k, *x.shape)),
-    ],
-)
+@pytest.mark.parametrize("f",
+                         [lambda x, k: jnp.ones((k,)), lambda x, k: jax.jit(lambda: jnp.zeros((k + 1,)))(),
+                          lambda x, k: lax.top_k(jnp.arange(20), k),
+                          lambda x, k: jnp.broadcast_to(x[None], (k, *x.shape))])
 def test_a_variable_that_is_in_no_argument(f):
     k, b = export.symbolic_shape("k, b", constraints=["k <= 10"])
     for size in (3, b):

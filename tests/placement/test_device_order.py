@@ -106,14 +106,10 @@ def test_small_slices_of_each_generation(kind, sizes, cores, shape, order):
     assert [place[(*d.coords, d.core_on_chip)] for d in found.ravel()] == order and found.shape == shape
 
 
-@pytest.mark.parametrize(
-    "kind, sizes, cores, order",
-    [
-        ("TPU7x", (2, 2, 1), 2, [7, 6, 5, 4, 1, 0, 3, 2]),
-        ("TPU v5 lite", (2, 4, 1), 1, [0, 1, 2, 3, 7, 6, 5, 4]),
-        ("TPU v5p", (2, 2, 2), 1, [0, 1, 3, 2, 6, 7, 5, 4]),
-    ],
-)
+@pytest.mark.parametrize("kind, sizes, cores, order",
+                         [("TPU7x", (2, 2, 1), 2, [7, 6, 5, 4, 1, 0, 3, 2]),
+                          ("TPU v5 lite", (2, 4, 1), 1, [0, 1, 2, 3, 7, 6, 5, 4]),
+                          ("TPU v5p", (2, 2, 2), 1, [0, 1, 3, 2, 6, 7, 5, 4])])
 def test_small_slices_listed_backwards(kind, sizes, cores, order):
     """Trays of a TPU7x stay in the order of the list; others are sorted by place."""
     devices = sorted(slice_of(kind, sizes, host=sizes, cores=cores),

@@ -53,22 +53,18 @@ def test_what_one_device_holds_goes_where_jit_wants_it_whole(asked):
 
 @pytest.mark.parametrize("asked", [one(0), one(3)], ids=str)
 def test_what_jit_says_of_one_device_is_where_results_stay(asked):
-    for f, args in (
-        (jax.jit(lambda x: x + 1, in_shardings=asked), (V,)),
-        (jax.jit(lambda x: {"a": x}, out_shardings=asked), (jnp.array(V),)),
-        (jax.jit(lambda: jnp.ones(8), out_shardings=asked), ()),
-    ):
+    for f, args in ((jax.jit(lambda x: x + 1, in_shardings=asked), (V,)),
+                    (jax.jit(lambda x: {"a": x}, out_shardings=asked), (jnp.array(V),)),
+                    (jax.jit(lambda: jnp.ones(8), out_shardings=asked), ())):
         for _ in range(3):
             (out,) = jax.tree.leaves(f(*args))
             assert (out.sharding, out.committed) == (asked, True)
 
 
 def test_the_part_of_an_array_on_one_device_is_committed_as_the_array():
-    for x, committed in (
-        (jnp.array(V), False),
-        (jax.device_put(V, one(2)), True),
-        (jax.device_put(V, on("data")), True),
-    ):
+    for x, committed in ((jnp.array(V), False),
+                         (jax.device_put(V, one(2)), True),
+                         (jax.device_put(V, on("data")), True)):
         assert x.addressable_data(0).committed is x.addressable_shards[0].data.committed is committed
 
 

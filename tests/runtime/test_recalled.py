@@ -31,10 +31,8 @@ RECALLED = {
     "sum": (lambda a, b: jnp.sum(a, 0), lambda a, b: a.sum(0)),
     "a method": (lambda a, b: a.mean(1), lambda a, b: a.mean(1)),
     "by keywords": (lambda a, b: jnp.max(a, axis=1, keepdims=True), lambda a, b: a.max(1, keepdims=True)),
-    "two arrays": (
-        lambda a, b: jnp.tensordot(a, b, ((1,), (1,))),
-        lambda a, b: np.tensordot(a, b, ((1,), (1,))),
-    ),
+    "two arrays": (lambda a, b: jnp.tensordot(a, b, ((1,), (1,))),
+                   lambda a, b: np.tensordot(a, b, ((1,), (1,)))),
     "in another order": (lambda a, b: jnp.where(a > 0, b, a), lambda a, b: np.where(a > 0, b, a)),
     "numbers": (lambda a, b: jnp.nan_to_num(a, nan=2.5), lambda a, b: a),
     "numbers alone": (lambda a, b: jnp.linspace(0.0, 1.0, 7), lambda a, b: np.linspace(0, 1, 7)),
@@ -64,9 +62,8 @@ def test_a_warm_call_runs_its_program_at_once(name):
 def test_which_of_two_arguments_is_which_operand():
     for _ in range(WARM):
         jnp.dot(square, square)
-    np.testing.assert_array_equal(
-        jnp.dot(square, 2 * square + 1), np.asarray(square) @ (2 * np.asarray(square) + 1)
-    )
+    np.testing.assert_array_equal(jnp.dot(square, 2 * square + 1),
+                                  np.asarray(square) @ (2 * np.asarray(square) + 1))
 
 
 def test_values_that_are_read_decide_each_time():

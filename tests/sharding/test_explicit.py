@@ -520,17 +520,11 @@ def test_branches_have_one_type():
         jax.jit(lambda x, y: lax.cond(True, lambda: x, lambda: y))(split("x"), split())
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: lax.select(x > 0, x, y),
-        lambda x, y: lax.select(y > 0, x, x),
-        lambda x, y: jnp.where(x > 0, x, y),
-        lambda x, y: lax.concatenate([x, y], 1),
-        lambda x, y: lax.concatenate([y, x], 0),
-        lambda x, y: lax.sort([x, y], dimension=1),
-    ],
-)
+@pytest.mark.parametrize("function",
+                         [lambda x, y: lax.select(x > 0, x, y), lambda x, y: lax.select(y > 0, x, x),
+                          lambda x, y: jnp.where(x > 0, x, y), lambda x, y: lax.concatenate([x, y], 1),
+                          lambda x, y: lax.concatenate([y, x], 0),
+                          lambda x, y: lax.sort([x, y], dimension=1)])
 def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
     for way in (lambda f: f, jax.jit):
         with pytest.raises(ShardingTypeError, match="is split over mesh axis 'x'|is whole"):

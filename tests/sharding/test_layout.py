@@ -35,9 +35,8 @@ def test_formats_stand_where_shardings_do():
     assert jax.ShapeDtypeStruct((3,), np.float32, sharding=Format(None, lies)).sharding == lies
 
 
-@pytest.mark.parametrize(
-    "options", [{"in_shardings": Format(Layout.AUTO)}, {"out_shardings": Format(Layout.AUTO)}]
-)
+@pytest.mark.parametrize("options",
+                         [{"in_shardings": Format(Layout.AUTO)}, {"out_shardings": Format(Layout.AUTO)}])
 def test_the_compilers_layout_commits_nothing(options):
     f = jax.jit(lambda x: x * 2, **options)
     assert not f(jnp.asarray(X)).committed and not f(X).committed
@@ -57,18 +56,14 @@ def assert_columns(x, value):
     np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
 
 
-@pytest.mark.parametrize(
-    "there, options",
-    [
-        (lambda: jax.devices()[1], {}),
-        (lambda: jax.devices()[0], {}),
-        (lambda: jax.NamedSharding(line(), jax.P()), {}),
-        (lambda: jax.devices()[1], {"may_alias": False}),
-        (lambda: None, {"may_alias": False}),
-        (lambda: jax.devices()[1], {"donate": True}),
-        (lambda: None, {}),
-    ],
-)
+@pytest.mark.parametrize("there, options",
+                         [(lambda: jax.devices()[1], {}),
+                          (lambda: jax.devices()[0], {}),
+                          (lambda: jax.NamedSharding(line(), jax.P()), {}),
+                          (lambda: jax.devices()[1], {"may_alias": False}),
+                          (lambda: None, {"may_alias": False}),
+                          (lambda: jax.devices()[1], {"donate": True}),
+                          (lambda: None, {})])
 def test_where_it_is_put_it_keeps_its_layout(there, options):
     x = jax.device_put(X, BY_COLUMNS)
     assert_columns(jax.device_put(x, there(), **options), X)

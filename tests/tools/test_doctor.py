@@ -25,9 +25,8 @@ def machine(monkeypatch, tmp_path):
     for name in doctor.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(plugins, "tpu_chips", list)
-    monkeypatch.setattr(
-        doctor, "hardware", lambda: {"gpus": [], "nvidia_driver": None, "tpu_chips": [], "variables": {}}
-    )
+    monkeypatch.setattr(doctor, "hardware",
+                        lambda: {"gpus": [], "nvidia_driver": None, "tpu_chips": [], "variables": {}})
 
     def install(wheels):
         for name, (version, file) in wheels.items():
@@ -66,13 +65,10 @@ def test_a_plugin_of_another_version_than_jaxlib(machine):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("found", "words", "line"),
-    [
-        ({"gpus": ["/dev/nvidia0"]}, "an NVIDIA GPU is here (/dev/nvidia0)", "jax-cuda13-plugin[with-cuda]=="),
-        ({"tpu_chips": ["/dev/accel0"]}, "a TPU is here (/dev/accel0)", "libtpu==0.0."),
-    ],
-)
+@pytest.mark.parametrize(("found", "words", "line"),
+                         [({"gpus": ["/dev/nvidia0"]}, "an NVIDIA GPU is here (/dev/nvidia0)",
+                           "jax-cuda13-plugin[with-cuda]=="),
+                          ({"tpu_chips": ["/dev/accel0"]}, "a TPU is here (/dev/accel0)", "libtpu==0.0.")])
 def test_hardware_without_its_plugin(found, words, line, machine, monkeypatch):
     bare = doctor.hardware()
     monkeypatch.setattr(doctor, "hardware", lambda: bare | found)
@@ -96,15 +92,11 @@ def test_variables_that_ask_for_what_is_not_there(machine, monkeypatch):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("versions", "line"),
-    [
-        ({"jaxlib": None}, 'pip install "jaxlib>=0.10,<0.13"'),
-        ({"jaxlib": "0.9.1"}, 'pip install "jaxlib>=0.10,<0.13"'),
-        ({"jaxlib": "0.13.0"}, 'pip install "jaxlib>=0.10,<0.13"'),
-        ({"numpy": "1.26.4"}, 'pip install "numpy>=2"'),
-    ],
-)
+@pytest.mark.parametrize(("versions", "line"),
+                         [({"jaxlib": None}, 'pip install "jaxlib>=0.10,<0.13"'),
+                          ({"jaxlib": "0.9.1"}, 'pip install "jaxlib>=0.10,<0.13"'),
+                          ({"jaxlib": "0.13.0"}, 'pip install "jaxlib>=0.10,<0.13"'),
+                          ({"numpy": "1.26.4"}, 'pip install "numpy>=2"')])
 def test_a_package_that_is_missing_or_of_a_wrong_version(versions, line, machine, monkeypatch):
     monkeypatch.setattr(plugins, "WHEELS", {})
     real = doctor.version
@@ -178,13 +170,9 @@ def test_a_client_that_never_comes_is_ended(machine, monkeypatch):
     assert time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize(
-    ("trial", "says"),
-    [
-        ("import os; os.abort()", "died of SIGABRT"),
-        ("raise RuntimeError('no such thing')", "RuntimeError: no such thing"),
-    ],
-)
+@pytest.mark.parametrize(("trial", "says"),
+                         [("import os; os.abort()", "died of SIGABRT"),
+                          ("raise RuntimeError('no such thing')", "RuntimeError: no such thing")])
 def test_a_client_that_fails_says_how(trial, says, machine, monkeypatch):
     monkeypatch.setattr(doctor, "_TRIAL", trial)
     assert doctor.try_client("cpu", 30)["says"].startswith(says)
@@ -202,13 +190,10 @@ def test_a_failure_counts_where_the_platform_ought_to_work(machine, monkeypatch)
     assert doctor.try_all(report, 1)["cuda"]["counts"]
 
 
-@pytest.mark.parametrize(
-    ("environment", "status", "words"),
-    [
-        ({"JAX_PLATFORMS": "cpu"}, 0, "tried      cpu works: 2 x cpu"),
-        ({"HLOTRACE_PJRT_PLUGIN": f"mine:{__file__}"}, 1, "tried      mine fails: RuntimeError: Unable to initialize"),
-    ],
-)
+@pytest.mark.parametrize(("environment", "status", "words"),
+                         [({"JAX_PLATFORMS": "cpu"}, 0, "tried      cpu works: 2 x cpu"),
+                          ({"HLOTRACE_PJRT_PLUGIN": f"mine:{__file__}"}, 1,
+                           "tried      mine fails: RuntimeError: Unable to initialize")])
 def test_the_command(environment, status, words):
     clean = {k: v for k, v in os.environ.items() if k not in doctor.VARIABLES}
     command = [sys.executable, "-m", "hlotrace.doctor", "--try"]

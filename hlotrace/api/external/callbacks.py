@@ -6,14 +6,14 @@ import inspect
 import logging
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
 from ...core.avals import ShapedArray, aval_of, is_arraylike, physical
 from ...core.config import state
-from ...core.effects import IO, debug_effect
+from ...core.effects import IO, Effect, debug_effect
 from ...core.errors import did_you_mean
 from ...core.pytrees import pytree
 from ...core.trace import EVAL
@@ -23,9 +23,6 @@ from ...runtime.devices import client
 from ...sharding.single import SingleDeviceSharding
 from ..flat import FlatFunction
 from ..signatures import name_of, signature_of, take_names
-
-if TYPE_CHECKING:
-    from ...core.effects import Effect
 
 _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 

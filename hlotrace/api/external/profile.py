@@ -85,7 +85,8 @@ def _taken(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any], ru
             return args, kwargs
         leaves, structure = pytree.tree_flatten((args, kwargs))
         given = set(compiled.donate_argnums)
-        copies = structure.unflatten([_copy(x) if i in given else x for i, x in enumerate(leaves)])
+        copies = structure.unflatten([x.copy() if i in given and isinstance(x, ArrayImpl) else x
+                                      for i, x in enumerate(leaves)])
         _wait(copies)
         return copies
 
@@ -100,10 +101,6 @@ def _taken(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any], ru
         for _ in range(runs):
             run()
     return session.profile_data
-
-
-def _copy(x: Any) -> Any:
-    return x.copy() if isinstance(x, ArrayImpl) else x
 
 
 def _wait(tree: Any) -> None:

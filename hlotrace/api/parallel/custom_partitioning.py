@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...core.avals import ShapedArray
 from ...core.jaxpr import close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -12,14 +13,11 @@ from ...core.trace import Tracer
 from ...lowering.custom_calls import sharding_rule as rule_text
 from ...primitives.parallel.custom_partitioning import custom_partitioning_p, shard_alike_p
 from ...sharding.abstract import Sharding
+from ...sharding.mesh import AbstractMesh, Mesh
 from ...sharding.rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, parsed
 from ..flat import FlatFunction
 from ..signatures import name_of
 from ..stages import struct_of
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...sharding.mesh import AbstractMesh, Mesh
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
            "shard_alike"]

@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core import errors, leaks
-from ...core.avals import aval_of
+from ...core.avals import ShapedArray, aval_of
 from ...core.config import state
-from ...core.jaxpr import Jaxpr, Literal, dce, eval_jaxpr
+from ...core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce, eval_jaxpr
 from ...core.jaxpr_trace import JaxprTrace, JaxprTracer
+from ...core.primitive import Primitive
 from ...core.programs import trace_closed
 from ...core.trace import EVAL, Tracer, entering
 from ...primitives.arrays.shape import reshape
 from ...primitives.parallel.shard_map import shard_map_p
 from ...runtime.array_impl import as_array
+from ...sharding.mesh import Mesh
 from ...sharding.spec import PartitionSpec
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...core.jaxpr import Atom, Eqn, Var
-    from ...core.primitive import Primitive
-    from ...sharding.mesh import Mesh
 
 
 class DeviceTracer(JaxprTracer):

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...core.avals import aval_of
+from ...core.avals import ShapedArray, aval_of
 from ...core.config import state
 from ...core.effects import IO, is_ordered
 from ...core.errors import DuplicateSpecError, ShardingTypeError, check_callable, did_you_mean
@@ -21,13 +21,10 @@ from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from .. import adapters
+from ..adapters import Taken
 from ..flat import FlatFunction, StatefulFunction
 from ..signatures import name_of, take_names
 from . import eager_shard_map
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ..adapters import Taken
 
 
 class _Infer:
@@ -272,9 +269,8 @@ class _ShardMapped:
                 jaxpr, consts = close(trace_to_jaxpr(body, avals, self.name))
                 operands, in_specs = (*consts, *flat.leaves), (*[PartitionSpec()] * len(consts), *in_specs)
             else:
-                jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves,
-                                                                  in_specs, mesh, manual,
-                                                                  bool(self.check_vma))
+                jaxpr, operands, in_specs = eager_shard_map.trace(
+                    body, avals, self.name, flat.leaves, in_specs, mesh, manual, bool(self.check_vma))
         if is_ordered(e for e in jaxpr.effects if type(e) is not IO) and mesh.size > 1:
             raise ValueError(f"{flat}: ordered effects are not supported for more than 1 device: the devices "
                              "have no order among themselves, so use ordered=False")

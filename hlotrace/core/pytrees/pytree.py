@@ -434,19 +434,13 @@ def _with_dict_keys(keys: Iterable[Any], d: dict) -> list[tuple[Any, Any]]:
 
 def _flatten_defaultdict(d: defaultdict) -> tuple[Iterable[Any], Any]:
     keys = _sorted_keys(d)
-    return [d[k] for k in keys], (d.default_factory, tuple(keys))
-
-
-def _flatten_defaultdict_with_keys(d: defaultdict) -> tuple[Iterable[Any], Any]:
-    keys = _sorted_keys(d)
     return _with_dict_keys(keys, d), (d.default_factory, tuple(keys))
 
 
 register_pytree_node(OrderedDict, lambda d: (list(d.values()), tuple(d)),
                      lambda keys, xs: OrderedDict(zip(keys, xs)), lambda d: (_with_dict_keys(d, d), tuple(d)))
-register_pytree_node(defaultdict, _flatten_defaultdict,
-                     lambda static, xs: defaultdict(static[0], zip(static[1], xs)),
-                     _flatten_defaultdict_with_keys)
+register_pytree_with_keys(defaultdict, _flatten_defaultdict,
+                          lambda static, xs: defaultdict(static[0], zip(static[1], xs)))
 
 
 class Partial(functools.partial):

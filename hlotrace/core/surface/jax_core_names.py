@@ -144,9 +144,7 @@ def subjaxprs(jaxpr: Program) -> Iterator[Program]:
 
 def mapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """`aval` without `axis`, which is None for a value that is not mapped."""
-    if axis is None:
-        return aval
-    if aval.shape[axis] != size:
+    if axis is not None and aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval} does not have size {size}")
     return aval.without_axis(axis)
 

@@ -107,8 +107,8 @@ def _stage(name, make, *args):
 
 
 def _page(document):
-    parts = {"TITLE": html.escape(document.title), "DATA": _script_safe(json.dumps(_data(document),
-                                                                                  separators=(",", ":"))),
+    data = json.dumps(_data(document), separators=(",", ":"))
+    parts = {"TITLE": html.escape(document.title), "DATA": _script_safe(data),
              "STYLES": "".join(map(_text, _STYLES)), "SCRIPTS": "\n".join(map(_text, _SCRIPTS))}
     pieces = _text("page.html").split("@@")
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))

@@ -99,7 +99,8 @@ class _Counting:
             inner = self.of(line.called("calls"), fused=True)
             total.add(inner)
         elif kind in ("dot", "convolution"):
-            count = self.dot(line) if kind == "dot" else self.convolution(line)
+            left, right, out = self.operand(line, 0), self.operand(line, 1), arrays(line.shape)[0]
+            count = self.dot(line, left, out) if kind == "dot" else convolution_flops(line, left, right, out)
             total.products[self.dtype(line)] += count
         elif kind == "custom-call":
             self.library(line, total)
@@ -123,13 +124,9 @@ class _Counting:
         precise = "highest" in (line.attribute("operand_precision") or "")
         return _DTYPES.get(dtype, dtype) + ONE_PASS * (dtype == "f32" and not precise)
 
-    def dot(self, line):
-        left, out = self.operand(line, 0), arrays(line.shape)[0]
+    def dot(self, line, left, out):
         summed = [left.dims[dim] for dim in line.numbers("lhs_contracting_dims")]
         return operation_costs.product(out.size, summed, out.dtype)
-
-    def convolution(self, line):
-        return convolution_flops(line, self.operand(line, 0), self.operand(line, 1), arrays(line.shape)[0])
 
     def library(self, line, total):
         """What a library computes; what there is no formula for counts as nothing, and is named."""

@@ -159,7 +159,8 @@ class _Liveness:
             inner[line.name] = max(runs, key=lambda run: run[0], default=(0, []))
             return made
         if kind.endswith("-done") and isinstance(operands[0], list):
-            return self.done(line, operands[0])
+            _, *done = operands[0]      # of a start's (operands, results, flags)
+            return done[0] if done else self.made(line)
         if kind in _UPDATES and not isinstance(operands[0], list) and not line.shape.startswith("("):
             return operands[0]
         made = self.made(line)
@@ -179,12 +180,6 @@ class _Liveness:
         if target is None or isinstance(target, list) != isinstance(made, list) or isinstance(target, dict):
             return made
         return target
-
-    def done(self, line, started):
-        """What is done, of a start's (operands, results, flags)."""
-        if len(started) > 1:
-            return started[1]
-        return self.made(line)
 
     def updated(self, line):
         """{result: operand} of the operands that a fusion updates in place."""

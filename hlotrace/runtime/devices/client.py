@@ -4,16 +4,13 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core import source_info
 from ...core.caches import ContextCache
 from ...core.config import checks, config
-from ...core.platforms import PLATFORMS, platform_named
+from ...core.platforms import PLATFORMS, Platform, platform_named
 from .. import binding
-
-if TYPE_CHECKING:
-    from ...core.platforms import Platform
 
 _lock = threading.RLock()
 clients: dict = {}

@@ -2,17 +2,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...core.avals import physical
-from ...sharding.abstract import is_local
+from ...core.avals import ShapedArray, physical
+from ...sharding.abstract import Sharding, is_local
 from ...sharding.layout import Format, Layout
 from .. import binding
 from . import client, placement, shards
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...sharding.abstract import Sharding
 
 
 def default(aval: ShapedArray, sharding: Sharding) -> Layout:

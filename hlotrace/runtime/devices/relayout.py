@@ -3,17 +3,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core.avals import physical
-from ...sharding.abstract import is_local
+from ...sharding.abstract import Sharding, is_local
 from .. import array_impl, binding, callback_guard
 from . import placement, shards, transfer_guards
-
-if TYPE_CHECKING:
-    from ...sharding.abstract import Sharding
 
 
 def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl:

@@ -3,17 +3,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core.avals import ShapedArray, physical
-from ...sharding.abstract import is_local
+from ...sharding.abstract import Sharding, is_local
 from .. import binding
 from . import placement
-
-if TYPE_CHECKING:
-    from ...sharding.abstract import Sharding
 
 
 class Shard:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ...core.avals import ShapedArray
+from ...core.jaxpr import Jaxpr
 from ...core.jaxpr_trace import trace_to_jaxpr
-from .. import array_impl, evaluate
+from ...sharding.abstract import Sharding
+from .. import array_impl, binding, evaluate
 from . import client, relayout, shards
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...core.jaxpr import Jaxpr
-    from ...sharding.abstract import Sharding
-    from .. import binding
 
 
 def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:

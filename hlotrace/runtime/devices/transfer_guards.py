@@ -9,13 +9,11 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.config import checks, config, override
+from ...sharding.abstract import Sharding
 from .. import binding
-
-if TYPE_CHECKING:
-    from ...sharding.abstract import Sharding
 
 DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
 _nothing = contextlib.nullcontext()

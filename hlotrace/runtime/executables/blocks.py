@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ...core.avals import aval_of, physical
 from ...core.config import config
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ...core.programs import cached
-from ...lowering.lowered import lower
+from ...lowering.lowered import Lowered, lower
 from ...lowering.outline import joined_rows
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
@@ -30,9 +30,6 @@ from .. import array_impl, binding
 from ..devices import client, shards
 from . import compilation
 from .executable import Executable
-
-if TYPE_CHECKING:
-    from ...lowering.lowered import Lowered
 
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
 LIGHTEST_EACH = 1e7     # the same for each of several devices, where starting it costs more

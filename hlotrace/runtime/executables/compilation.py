@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ...core import source_info
 from ...core.caches import LRUCache
 from ...core.config import CompilerEffortLevel, config
-from ...core.jaxpr import sub_jaxprs
+from ...core.jaxpr import Jaxpr, sub_jaxprs
+from ...lowering.lowered import Lowered
 from ...lowering.outline import tokens_of
 from .. import binding, callback_guard
 from ..devices import client
@@ -19,8 +20,6 @@ from . import progress
 from .executable import Executable
 
 if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
-    from ...lowering.lowered import Lowered
     from . import disk_cache
 
 _loaded = LRUCache(512)         # what was compiled and where it is stored, by its text

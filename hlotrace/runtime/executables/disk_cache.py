@@ -165,13 +165,10 @@ class Entry:
         except binding.JaxRuntimeError as error:
             self._unusable("written to", error)
             return
-        self._write(payload, name, seconds)
+        self.store_facts(payload, name, seconds)
 
     def store_facts(self, payload: bytes, name: str, seconds: float) -> None:
         """Write what is to be known of a program that took `seconds` to compile, in place of the program."""
-        self._write(payload, name, seconds)
-
-    def _write(self, payload: bytes, name: str, seconds: float) -> None:
         metadata = {"name": name, "key": self.key, "lines": self.lines, "jaxlib": binding.jaxlib_version,
                     "platform": self.device.platform, "device_kind": self.device.device_kind,
                     "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}

@@ -13,15 +13,12 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core import source_info
 from ...core.config import config
-from ...core.jaxpr import sub_jaxprs
-
-if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
-    from ...lowering.lowered import Lowered
+from ...core.jaxpr import Jaxpr, sub_jaxprs
+from ...lowering.lowered import Lowered
 
 _texts, _programs = itertools.count(), itertools.count()
 

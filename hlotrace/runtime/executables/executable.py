@@ -7,18 +7,16 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core.avals import physical
 from ...core.config import state
+from ...lowering.lowered import Lowered
+from ...sharding.abstract import Sharding
 from .. import array_impl, binding, callback_guard
 from ..devices import client, placement, relayout, shards
-
-if TYPE_CHECKING:
-    from ...lowering.lowered import Lowered
-    from ...sharding.abstract import Sharding
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects

@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import binding
 from . import compilation
-
-if TYPE_CHECKING:
-    from .executable import Executable
+from .executable import Executable
 
 
 def mlir_module(text: str) -> Any:

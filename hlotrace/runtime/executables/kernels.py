@@ -12,19 +12,16 @@ import functools
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jaxlib
 from jaxlib import cpu_sparse, lapack
 from jaxlib.cpu import _lapack
 
-from ...core.platforms import platform_named
+from ...core.platforms import Platform, platform_named
 from ...lowering import custom_calls
 from .. import binding
 from ..devices import plugins
-
-if TYPE_CHECKING:
-    from ...core.platforms import Platform
 
 _lock = threading.RLock()
 _registered: set = set()      # (platform, target)

@@ -12,14 +12,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.config import checks, config
-from ...core.jaxpr import sub_jaxprs
+from ...core.jaxpr import Jaxpr, sub_jaxprs
 from ..status_line import StatusLine
-
-if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
 
 AFTER = 2.0       # seconds of compiling before the line appears
 EVERY = 0.5       # seconds between looks

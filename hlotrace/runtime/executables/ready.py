@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from ...core.config import state
 from ...core.primitive import Builtin
 from ..array_impl import ArrayImpl, for_dispatch
 from ..devices import client
-
-if TYPE_CHECKING:
-    from .executable import Executable
+from .executable import Executable
 
 
 class Ready(NamedTuple):

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...core import dtypes
 from ...core.config import config, state
 from ...core.effects import Check
-from ...lowering.lowered import lower
+from ...core.jaxpr import Jaxpr
+from ...lowering.lowered import Lowered, lower
 from ...primitives.programs.checks import KernelError, NaNError, OOBError, error_of
+from ...sharding.partition import Partition
 from ...transforms.checks import exposed
+from .. import binding
 from ..array_impl import ArrayImpl
 from ..devices import shards
 from . import compilation, executable
-
-if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
-    from ...lowering.lowered import Lowered
-    from ...sharding.partition import Partition
-    from .. import binding
-    from .executable import Executable
+from .executable import Executable
 
 _TESTS = {"nan": np.isnan, "inf": np.isinf}
 _OFF = "hlotrace.config.update('jax_debug_{}s', False) turns the check off."

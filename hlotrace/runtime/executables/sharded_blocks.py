@@ -11,28 +11,25 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
-from ...lowering.lowered import lower
+from ...lowering.lowered import Lowered, lower
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
 from ...sharding.mesh import Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from ...transforms.residuals import bytes_of, renamed
+from .. import binding
 from ..devices import client, shards
 from ..processes import consistency_checks
 from . import compilation
 from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, in_blocks, steps_of
+from .executable import Executable
 from .spmd import SpmdExecutable
 from .sums_of_pieces import summed_together
-
-if TYPE_CHECKING:
-    from ...lowering.lowered import Lowered
-    from .. import binding
-    from .executable import Executable
 
 
 class SpmdBlockExecutable(InBlocks, SpmdExecutable):

@@ -9,11 +9,13 @@ import collections
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...core.avals import physical
+from ...core.avals import ShapedArray, physical
+from ...lowering.lowered import Lowered
+from ...sharding.abstract import Sharding
 from ...sharding.layout import Anywhere
 from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
@@ -25,11 +27,6 @@ from .. import array_impl, binding, callback_guard
 from ..devices import client, placement, relayout, shards, transfer_guards
 from ..processes import consistency_checks
 from . import executable
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...lowering.lowered import Lowered
-    from ...sharding.abstract import Sharding
 
 # launches that are not waited for, on clients where more of them starve
 IN_FLIGHT = 8

@@ -19,17 +19,15 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.config import config, override, state
 from ...core.jaxpr import Jaxpr
 from ...lowering.lowered import Lowered
+from .. import binding
 from ..devices import client
 from . import blocks as pieces, compilation
 from .executable import Executable
-
-if TYPE_CHECKING:
-    from .. import binding
 
 LARGE = 2000        # different equations that XLA must compile: about five seconds of work
 _running: set = set()               # processes that compile

@@ -11,25 +11,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir.dialects import func as _func, stablehlo as hlo
 
 from ...core import dtypes
-from ...core.avals import aval_of
+from ...core.avals import ShapedArray, aval_of
 from ...core.effects import is_ordered
+from ...core.jaxpr import Eqn, Jaxpr
 from ...core.jaxpr_trace import trace_to_jaxpr
+from ...core.primitive import Primitive
 from ...core.programs import embed_constants
 from ...core.trace import EVAL, entering
 from ...lowering import custom_calls
 from ...lowering.constants import dense
 from .bindings import context, ir
-
-if TYPE_CHECKING:
-    from ...core.avals import ShapedArray
-    from ...core.jaxpr import Eqn, Jaxpr
-    from ...core.primitive import Primitive
 
 __all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type",
            "build_ffi_lowering_function", "bytecode", "call", "check", "constant", "custom_call", "declare",
@@ -92,26 +89,40 @@ def dense_int_elements(values: Any) -> Any:
     return _dense(np.asarray(values, np.int64))
 
 
-def custom_call(target: str, result_types: Any, operands: Any, config: Any, has_side_effect: bool,
-                api_version: int, operand_layouts: Sequence[Any] | None,
-                result_layouts: Sequence[Any] | None, aliases: Mapping[int, int],
-                extra: Mapping[str, Any]) -> Any:
-    """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
-    typed = {"backend_config": attribute(""), "mhlo.backend_config": attribute(config)}
-    attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
-                  **(typed if api_version >= 4 else {"api_version": attribute(np.int32(api_version)),
-                                                     "backend_config": attribute(config)}),
-                  **{key: attribute(value) for key, value in extra.items()}}
+def custom_call(call_target_name: str, *, result_types: Sequence[Any], operands: Sequence[Any],
+                backend_config: Any = "", has_side_effect: bool = False, api_version: int = 2,
+                operand_layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
+                operand_output_aliases: Mapping[int, int] | None = None,
+                extra_attributes: Mapping[str, Any] | None = None) -> Any:
+    """A `stablehlo.custom_call` operation.
+
+    Args:
+        call_target_name: the name that its implementation is registered under.
+        result_types: MLIR types.
+        operands: MLIR values.
+        backend_config: a string, or a mapping of attributes for `api_version` 4.
+        has_side_effect: it is not removed when its results are not used.
+        api_version: 1 to 4.
+        operand_layouts: for each operand an order of axes, minor first.
+        result_layouts: the same for the results.
+        operand_output_aliases: from positions of operands to positions of the results that use their memory.
+    """
+    config = attribute(backend_config)
+    typed = {"backend_config": attribute(""), "mhlo.backend_config": config}
+    plain = {"api_version": attribute(np.int32(api_version)), "backend_config": config}
+    attributes = {"call_target_name": attribute(call_target_name),
+                  "has_side_effect": attribute(has_side_effect), **(typed if api_version >= 4 else plain),
+                  **{key: attribute(value) for key, value in (extra_attributes or {}).items()}}
     for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
         if layouts is not None:
             attributes[name] = ir.ArrayAttr.get([
                 _dense(np.asarray(order, np.int64), type=ir.IndexType.get())
                 for order in layouts])
-    if aliases:
+    if operand_output_aliases:
         attributes["output_operand_aliases"] = ir.ArrayAttr.get([
             hlo.OutputOperandAlias.get([] if len(result_types) == 1 else [result], operand, [])
-            for operand, result in aliases.items()])
-    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands,
+            for operand, result in operand_output_aliases.items()])
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=flatten(operands),
                                           attributes=attributes)
 
 
@@ -148,10 +159,9 @@ def build_ffi_lowering_function(call_target_name: str, *, operand_layouts: Seque
         orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order
                               for order, a in zip(listed, avals)]
                   for listed, avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
-        return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands),
-                           config, lowering_args.get("has_side_effect", False), version, orders[0], orders[1],
-                           lowering_args.get("operand_output_aliases") or {},
-                           lowering_args.get("extra_attributes") or {})
+        return custom_call(call_target_name, result_types=[aval_to_ir_type(a) for a in ctx.avals_out],
+                           operands=operands, backend_config=config, operand_layouts=orders[0],
+                           result_layouts=orders[1], **{"api_version": version, **lowering_args})
     unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases",
                                     "extra_attributes"}
     if unknown:
@@ -205,8 +215,8 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
     TypeError where these are not what the abstract evaluation rule says, and where its operations are not
     well-formed.
     """
-    primitive, avals_in, avals_out = eqn.primitive, [v.aval for v in eqn.invars], [v.aval
-                                                                                   for v in eqn.outvars]
+    primitive = eqn.primitive
+    avals_in, avals_out = ([v.aval for v in vs] for vs in (eqn.invars, eqn.outvars))
     with context(), ir.Location.name(_PLACE):
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
@@ -216,9 +226,8 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
         block = function.add_entry_block()
         rule_context = LoweringRuleContext(
             primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out),
-            platforms=(ctx.platform,),
-            name_stack=eqn.name_stack, tokens_in=None, tokens_out=None, dim_var_values=(), jaxpr_eqn_ctx=None,
-            text=ctx, eqn=eqn, module_context=ModuleContext(
+            platforms=(ctx.platform,), name_stack=eqn.name_stack, tokens_in=None, tokens_out=None,
+            dim_var_values=(), jaxpr_eqn_ctx=None, text=ctx, eqn=eqn, module_context=ModuleContext(
                 context=module.context, module=module, ip=ir.InsertionPoint(module.body),
                 platforms=(ctx.platform,),
                 symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
@@ -273,8 +282,8 @@ def _write_functions(ctx: Any, module: Any, rule: Any) -> None:
         ir.SymbolTable.set_symbol_name(operation, new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
     for operation in added:
-        ctx.module.texts.append("".join(f"  {line}\n" for line in _printed(operation.operation,
-                                                                           ctx).splitlines()))
+        lines = _printed(operation.operation, ctx).splitlines()
+        ctx.module.texts.append("".join(f"  {line}\n" for line in lines))
 
 
 # strings, in which nothing is a name, and names

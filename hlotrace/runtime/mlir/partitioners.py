@@ -9,20 +9,18 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.avals import ShapedArray
+from ...core.jaxpr import Jaxpr
 from ...core.programs import trace_closed
+from ...lowering.lowered import Lowered
 from ...lowering.module import Module
 from ...primitives.parallel.shard_map import inside
+from ...sharding.abstract import Sharding
 from .. import binding, callback_guard
 from ..devices import plugins
 from ..executables import kernels, spmd
-
-if TYPE_CHECKING:
-    from ...core.jaxpr import Jaxpr
-    from ...lowering.lowered import Lowered
-    from ...sharding.abstract import Sharding
 
 _asked: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # number in a text -> _Operation
 _numbers = itertools.count(1)

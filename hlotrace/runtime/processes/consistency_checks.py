@@ -234,7 +234,8 @@ def check_values(what: str, values: Sequence[Any], shardings: Sequence[Any], nam
         return
     groups: dict = {}
     for i, (x, sharding) in enumerate(zip(values, shardings, strict=True)):
-        if sharding is None or isinstance(x, Tracer) or _is_common(x):
+        common = type(x) is array_impl.ArrayImpl and len({d.process_index for d in x.sharding._devices}) > 1
+        if sharding is None or isinstance(x, Tracer) or common:     # several processes hold parts of it
             continue
         company = company_of(sharding._devices)
         if company is not None:
@@ -244,11 +245,6 @@ def check_values(what: str, values: Sequence[Any], shardings: Sequence[Any], nam
         company.same(f"{what} of {', '.join(types[:8])}{', ...' if len(types) > 8 else ''}",
                      [_digest(t, v) for t, v in zip(types, found)],
                      lambda held=held: [name for i, name in enumerate(names()) if i in held])
-
-
-def _is_common(x: Any) -> bool:
-    """Do several processes hold parts of the array?"""
-    return type(x) is array_impl.ArrayImpl and len({d.process_index for d in x.sharding._devices}) > 1
 
 
 def _typed_bytes(x: Any) -> tuple[str, np.ndarray]:

@@ -362,13 +362,11 @@ def test_ordered_calls_on_several_devices(over):
 
 def test_what_is_returned_may_have_another_structure_of_as_many_leaves():
     one = jax.ShapeDtypeStruct((), jnp.float32)
-    for declared, returned in (
-        ((one, one), list),
-        ([one, one], tuple),
-        (((one,), one), lambda x: [[x[0]], x[1]]),
-        ({"a": one, "b": one}, lambda x: {"c": x[0], "d": x[1]}),
-        ([one, [one]], tuple),
-    ):
+    for declared, returned in (((one, one), list),
+                               ([one, one], tuple),
+                               (((one,), one), lambda x: [[x[0]], x[1]]),
+                               ({"a": one, "b": one}, lambda x: {"c": x[0], "d": x[1]}),
+                               ([one, [one]], tuple)):
         got = jax.jit(lambda x, d=declared, r=returned: jax.pure_callback(lambda x: r((x, x)), d, x))(2.)
         assert jax.tree.structure(got) == jax.tree.structure(declared) and jax.tree.leaves(got) == [2., 2.]
 
@@ -433,9 +431,8 @@ def test_each_device_calls_with_its_part():
         jax.jit(f)(jax.device_put(A(4), jax.sharding.NamedSharding(over, jax.P("x"))))
 
 
-@pytest.mark.parametrize(
-    "dtype, wide", [("int4", "i8"), ("uint2", "ui8"), ("float4_e2m1fn", "f32"), ("int8", None)]
-)
+@pytest.mark.parametrize("dtype, wide",
+                         [("int4", "i8"), ("uint2", "ui8"), ("float4_e2m1fn", "f32"), ("int8", None)])
 def test_on_gpus_what_is_packed_goes_to_the_host_in_bytes(dtype, wide):
     """NumPy has no packed elements: the callback has those of the type that was said all the same."""
     function = lambda x: jax.pure_callback(lambda x: x, x, x)

@@ -24,20 +24,13 @@ def run(program: str, **environment: str) -> str:
 COUNTS = "print(jax.device_count(), jax.local_device_count(), len(jax.devices()), len(jax.local_devices()))"
 
 
-@pytest.mark.parametrize(
-    ("first", "environment", "count"),
-    [
-        ("", {}, 1),
-        ("", {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 8),
-        ("", {"JAX_NUM_CPU_DEVICES": "2"}, 2),
-        ("jax.config.update('jax_num_cpu_devices', 8)", {}, 8),
-        (
-            "jax.config.update('jax_num_cpu_devices', 3)",
-            {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"},
-            3,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("first", "environment", "count"),
+                         [("", {}, 1),
+                          ("", {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 8),
+                          ("", {"JAX_NUM_CPU_DEVICES": "2"}, 2),
+                          ("jax.config.update('jax_num_cpu_devices', 8)", {}, 8),
+                          ("jax.config.update('jax_num_cpu_devices', 3)",
+                           {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 3)])
 def test_cpu_devices_are_counted(first, environment, count):
     program = f"import hlotrace as jax\n{first}\n{COUNTS}\nprint(jax.process_index(), jax.process_count())"
     assert run(program, **environment) == f"{count} {count} {count} {count}\n0 1"
@@ -100,11 +93,9 @@ def installed(root: Path, *files: str, text: str = "not a library") -> str:
     return str(root)
 
 
-CUDA13, CUDA12, TPU = (
-    "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
-    "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
-    "libtpu/libtpu.so",
-)
+CUDA13, CUDA12, TPU = ("jax_plugins/xla_cuda13/xla_cuda_plugin.so",
+                       "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
+                       "libtpu/libtpu.so")
 
 
 @pytest.fixture
@@ -117,15 +108,11 @@ def bare(monkeypatch):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("files", "found"),
-    [
-        ((), []),
-        ((CUDA12,), [("cuda", "jax-cuda12-pjrt")]),
-        ((CUDA12, CUDA13), [("cuda", "jax-cuda13-pjrt")]),
-        ((TPU, CUDA13), [("tpu", "libtpu"), ("cuda", "jax-cuda13-pjrt")]),
-    ],
-)
+@pytest.mark.parametrize(("files", "found"),
+                         [((), []),
+                          ((CUDA12,), [("cuda", "jax-cuda12-pjrt")]),
+                          ((CUDA12, CUDA13), [("cuda", "jax-cuda13-pjrt")]),
+                          ((TPU, CUDA13), [("tpu", "libtpu"), ("cuda", "jax-cuda13-pjrt")])])
 def test_plugin_wheels_are_found_by_path(files, found, bare, tmp_path):
     bare.setattr(sys, "path", ["/nowhere", installed(tmp_path, *files)])
     assert [(p.platform, p.package) for p in plugins.find().values()] == found
@@ -153,17 +140,13 @@ def test_a_plugin_named_wrongly(text, bare):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("environment", "options"),
-    [
-        ({}, {"allocator": "default", "preallocate": False}),
-        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}, {"allocator": "default", "preallocate": True}),
-        (
-            {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
-            {"allocator": "platform", "preallocate": False, "memory_fraction": 0.5},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("environment", "options"),
+                         [({}, {"allocator": "default", "preallocate": False}),
+                          ({"XLA_PYTHON_CLIENT_PREALLOCATE": "true"},
+                           {"allocator": "default", "preallocate": True}),
+                          ({"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5",
+                            "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+                           {"allocator": "platform", "preallocate": False, "memory_fraction": 0.5})])
 def test_gpu_memory_is_taken_as_it_is_needed(environment, options, monkeypatch):
     for name in ("PREALLOCATE", "MEM_FRACTION", "ALLOCATOR"):
         monkeypatch.delenv(f"XLA_PYTHON_CLIENT_{name}", raising=False)

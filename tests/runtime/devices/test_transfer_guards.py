@@ -58,18 +58,9 @@ def test_device_put_is_asked_for():
 def test_numbers_that_nobody_gave_are_no_transfer(level):
     x = jax.jit(lambda: jnp.arange(4))()
     with jax.transfer_guard(level):
-        made = (
-            jnp.arange(3),
-            jnp.arange(0, 2, dtype="int8"),
-            jnp.arange(2.5),
-            x[1::2],
-            x[::-2],
-            jnp.roll(x, 1),
-            jnp.median(x),
-            jnp.nanmedian(x),
-            jax.image.resize(x, (2,), "nearest"),
-            jax.image.resize(x, (2,), "linear", antialias=False),
-        )
+        made = (jnp.arange(3), jnp.arange(0, 2, dtype="int8"), jnp.arange(2.5), x[1::2], x[::-2],
+                jnp.roll(x, 1), jnp.median(x), jnp.nanmedian(x), jax.image.resize(x, (2,), "nearest"),
+                jax.image.resize(x, (2,), "linear", antialias=False))
         for given in (lambda: jnp.arange(1, 3), lambda: jnp.arange(0, 3, 1)):
             with refused(TO_DEVICE):
                 given()

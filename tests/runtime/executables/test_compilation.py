@@ -91,11 +91,9 @@ def test_small_programs_are_not_looked_for_on_disk():
 def test_modules_and_texts_are_compiled_alike(monkeypatch):
     """The first programs of a process, and long ones, are compiled from their texts, the others from modules."""
     given, real = [], compilation.backend_compile_and_load
-    monkeypatch.setattr(
-        compilation,
-        "backend_compile_and_load",
-        lambda client, program, *args: given.append(type(program)) or real(client, program, *args),
-    )
+    monkeypatch.setattr(compilation, "backend_compile_and_load",
+                        lambda client, program, *args: given.append(type(program)) or real(client, program,
+                                                                                           *args))
     texts = []
     for n, short in enumerate((compilation._SHORT, 0)):
         monkeypatch.setattr(compilation, "_SHORT", short)

@@ -35,11 +35,8 @@ def clipped(params, x):
 
 def one_layer_is_used_at_once(params, x):
     value, grads = jax.value_and_grad(loss)(params, x)
-    return (
-        jax.tree.map(lambda p, g: p - 0.5 * g, params, grads),
-        value,
-        jnp.sum(grads[3]["w"] @ grads[4]["w"]),
-    )
+    return (jax.tree.map(lambda p, g: p - 0.5 * g, params, grads), value,
+            jnp.sum(grads[3]["w"] @ grads[4]["w"]))
 
 
 def tied(params, x):

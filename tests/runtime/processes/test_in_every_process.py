@@ -84,9 +84,7 @@ def arrays_are_made_of_what_each_process_has():
         lies(made, on(("p", "d")), table())
     lies(jax.make_array_from_process_local_data(on(), table()), on(), table())
     asked = []
-    x = jax.make_array_from_callback(
-        table().shape, on("p"), lambda i: asked.append(i) or table()[i]
-    )
+    x = jax.make_array_from_callback(table().shape, on("p"), lambda i: asked.append(i) or table()[i])
     lies(x, on("p"), table())
     assert len(asked) == 1
     parts = [s.data for s in jax.device_put(table(), on(("p", "d"))).addressable_shards]
@@ -102,11 +100,8 @@ def a_program_runs_over_all_processes():
     lies(jax.jit(lambda v: v * 2 + 1)(x), on(("p", "d")), table() * 2 + 1)
     lies(jax.jit(lambda v: v.T @ v, out_shardings=on())(x), on(), table().T @ table())
     lies(jax.jit(lambda v: v.T, out_shardings=on(None, "p"))(x), on(None, "p"), table().T)
-    lies(
-        jax.jit(lambda v: v[::-1], in_shardings=on("p"), out_shardings=on("p"))(table()),
-        on("p"),
-        table()[::-1],
-    )
+    lies(jax.jit(lambda v: v[::-1], in_shardings=on("p"), out_shardings=on("p"))(table()), on("p"),
+         table()[::-1])
     lies((x * 3).sum(axis=0), on(), (table() * 3).sum(0))
 
 
@@ -114,9 +109,7 @@ def a_program_runs_over_all_processes():
 def host_values_and_uncommitted_arrays_follow_a_committed_one():
     x = jax.device_put(table(), on(("p", "d")))
     for other in (table(), jnp.asarray(table()), 2.0, np.float32(2)):
-        lies(
-            jax.jit(jnp.multiply)(x, other), on(("p", "d")), table() * np.asarray(other, np.float32)
-        )
+        lies(jax.jit(jnp.multiply)(x, other), on(("p", "d")), table() * np.asarray(other, np.float32))
     with pytest.raises(ValueError, match="incompatible devices"):
         jax.jit(jnp.add)(x, jax.device_put(table(), jax.local_devices()[0]))
 
@@ -159,9 +152,8 @@ def an_array_that_lies_elsewhere_altogether_is_seen_but_not_read():
         assert far.addressable_shards == [] and "shape=" in str(far)
         with pytest.raises(RuntimeError, match="non-addressable"):
             np.asarray(far)
-    with pytest.raises(
-        RuntimeError, match=r"process 0 calls device_put of float32.* that is not in process 0 at "
-    ):
+    with pytest.raises(RuntimeError,
+                       match=r"process 0 calls device_put of float32.* that is not in process 0 at "):
         jax.device_put(far, on())
     lies(jax.device_put(table(), on()), on(), table())      # and they still agree about the next
 
@@ -180,10 +172,8 @@ def what_a_process_has_of_an_array_may_be_in_pieces():
     x = multihost_utils.host_local_array_to_global_array(mine.reshape(-1, 3), mesh(), P(("d", "p")))
     lies(x, on(("d", "p")), table())
     assert jax.make_array_from_process_local_data(on(), {"a": None, "b": np.ones(2)})["a"] is None
-    for words, given in (
-        ("Nones", (mine.reshape(-1, 3), (None, 3))),
-        ("has 1 dimensions", (mine.reshape(-1, 3), (6,))),
-    ):
+    for words, given in (("Nones", (mine.reshape(-1, 3), (None, 3))),
+                         ("has 1 dimensions", (mine.reshape(-1, 3), (6,)))):
         with pytest.raises(ValueError, match=words):
             jax.make_array_from_process_local_data(apart, *given)
     with pytest.raises(TypeError):
@@ -230,9 +220,8 @@ def values_that_differ_between_processes_are_not_laid_over_them():
         words = r"device_put of float32\[\d+,3\], float32\[\] at .*in `x\['b'\] of digest \w+` of process 0"
         with pytest.raises(RuntimeError, match=words):
             jax.device_put(mine, sharding)
-    with pytest.raises(
-        RuntimeError, match=r"process 0 calls .*float64\[2\].*process \d calls .*float64\[3\]"
-    ):
+    with pytest.raises(RuntimeError,
+                       match=r"process 0 calls .*float64\[2\].*process \d calls .*float64\[3\]"):
         jax.device_put(np.zeros(2 + (me > 0)), on())
     with pytest.raises(RuntimeError, match="digest"):
         jax.device_put(jnp.asarray(mine["b"]), on())
@@ -247,9 +236,7 @@ def programs_that_differ_between_processes_are_not_run():
     with pytest.raises(RuntimeError, match=r"process 0 runs <lambda>\(float32.*dense<0.0>.*dense<1.0>"):
         jax.jit(lambda v: (v + np.float32(other)).sum())(x)
     rows = np.zeros((2 + other, 3), np.float32)
-    y = jax.make_array_from_process_local_data(
-        on("p"), rows, (len(rows) * jax.process_count(), 3)
-    )
+    y = jax.make_array_from_process_local_data(on("p"), rows, (len(rows) * jax.process_count(), 3))
     with pytest.raises(RuntimeError, match=r"process 0 runs .*process \d runs "):
         jax.jit(lambda v: v.sum() * 5)(y)
     with pytest.raises(RuntimeError, match=r"process 0 runs max.*process \d runs min"):
@@ -280,11 +267,8 @@ def tree_of(i):
 def identical(found, want):
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
         b = np.asarray(b)
-        assert isinstance(a, np.ndarray) and (a.shape, a.dtype, a.tobytes()) == (
-            b.shape,
-            b.dtype,
-            b.tobytes(),
-        )
+        assert isinstance(a, np.ndarray) and (a.shape, a.dtype, a.tobytes()) == (b.shape, b.dtype,
+                                                                                 b.tobytes())
 
 
 @in_every_process
@@ -292,10 +276,8 @@ def one_process_tells_all():
     last = jax.process_count() - 1
     mine = tree_of(jax.process_index())
     identical(multihost_utils.broadcast_one_to_all(mine), tree_of(0))
-    identical(
-        multihost_utils.broadcast_one_to_all(mine, is_source=jax.process_index() == last),
-        tree_of(last),
-    )
+    identical(multihost_utils.broadcast_one_to_all(mine, is_source=jax.process_index() == last),
+              tree_of(last))
     with pytest.raises(ValueError, match="one process must have is_source=True"):
         multihost_utils.broadcast_one_to_all(mine, is_source=False)
 
@@ -322,9 +304,8 @@ def processes_that_differ_are_told_so_in_each():
     me = jax.process_index()
     with pytest.raises(ValueError, match=r"float32\[1\].*float32\[2\]"):
         multihost_utils.process_allgather(np.zeros(1 + me, np.float32))
-    with pytest.raises(
-        ValueError, match=r"process 0 calls process_allgather.*process 1 broadcast_one_to_all"
-    ):
+    with pytest.raises(ValueError,
+                       match=r"process 0 calls process_allgather.*process 1 broadcast_one_to_all"):
         (multihost_utils.broadcast_one_to_all if me else multihost_utils.process_allgather)(1.0)
     multihost_utils.sync_global_devices("together")
     with pytest.raises(AssertionError, match="'step 0'.*'step 1'"):
@@ -343,9 +324,7 @@ def local_values_become_global_arrays_and_come_back():
         (P(), False),
         (P(None, "p"), True),
     ]:
-        mine = np.float32(np.arange(16).reshape(4, 4)) + (
-            100 * jax.process_index() if across else 0
-        )
+        mine = np.float32(np.arange(16).reshape(4, 4)) + (100 * jax.process_index() if across else 0)
         x = multihost_utils.host_local_array_to_global_array(mine, mesh(), spec)
         times = [jax.process_count() if "p" in spec.axes(dim) else 1 for dim in (0, 1)]
         assert x.shape == (4 * times[0], 4 * times[1]) and x.sharding == NamedSharding(mesh(), spec)
@@ -391,9 +370,8 @@ def scores(params, images):
 
 
 def loss(params, images, labels):
-    return -jnp.mean(
-        jnp.sum(jax.nn.log_softmax(scores(params, images)) * jax.nn.one_hot(labels, 10), axis=-1)
-    )
+    return -jnp.mean(jnp.sum(jax.nn.log_softmax(scores(params, images)) * jax.nn.one_hot(labels, 10),
+                             axis=-1))
 
 
 @jax.jit(donate_argnums=0)
@@ -430,9 +408,7 @@ def a_network_is_trained_on_a_part_of_each_batch():
         return jax.make_array_from_process_local_data(on(("p", "d")), part)
 
     params = jax.device_put(start(), on())
-    params, losses = train(
-        params, ((mine(x), mine(y)) for x, y in zip(data["images"], data["labels"]))
-    )
+    params, losses = train(params, ((mine(x), mine(y)) for x, y in zip(data["images"], data["labels"])))
     assert all(p.sharding.is_equivalent_to(on(), p.ndim) for p in jax.tree.leaves(params))
     np.savez(FOLDER / f"trained{me}.npz", losses=losses, **jax.device_get(params))
 
@@ -442,15 +418,11 @@ def pmap_maps_over_the_devices_of_all_processes():
     me, devices, mine = jax.process_index(), jax.device_count(), jax.local_device_count()
     x = np.arange(devices * 3, dtype=np.float32).reshape(devices, 3)
     part = x[me * mine:(me + 1) * mine]
-    for f, want in (
-        (lambda v: v * 2, part * 2),
-        (lambda v: jax.lax.psum(v, "i"), np.broadcast_to(x.sum(0), part.shape)),
-        (
-            lambda v: v * 0 + jax.lax.axis_index("i"),
-            part * 0 + np.arange(me * mine, (me + 1) * mine)[:, None],
-        ),
-        (jax.grad(lambda v: (v**2).sum()), 2 * part),
-    ):
+    for f, want in ((lambda v: v * 2, part * 2),
+                    (lambda v: jax.lax.psum(v, "i"), np.broadcast_to(x.sum(0), part.shape)),
+                    (lambda v: v * 0 + jax.lax.axis_index("i"),
+                     part * 0 + np.arange(me * mine, (me + 1) * mine)[:, None]),
+                    (jax.grad(lambda v: (v**2).sum()), 2 * part)):
         mapped = jax.pmap(f, "i")
         for value in (part, mapped(part) * 0 + part):
             out = mapped(value)
@@ -463,15 +435,12 @@ def pmap_maps_over_the_devices_of_all_processes():
     assert jax.pmap(lambda v: v, devices=jax.local_devices())(part).sharding.mesh.size == mine
     with pytest.raises(ValueError, match=f"{mine} of the devices are of this process"):
         jax.pmap(lambda v: v)(np.ones((mine + 1, 3)))
-    inside = jax.pmap(
-        lambda v: jax.lax.psum(v, "i"), "i"
-    )  # of another transformation: over the devices of this one
+    inside = jax.pmap(lambda v: jax.lax.psum(v, "i"),
+                      "i")  # of another transformation: over the devices of this one
     total = np.broadcast_to(part.sum(0), part.shape)
-    for f, want in (
-        (jax.jit(inside), total),
-        (jax.vmap(inside, 1, 1), total),
-        (jax.grad(lambda v: inside(v).sum()), part * 0 + mine),
-    ):
+    for f, want in ((jax.jit(inside), total),
+                    (jax.vmap(inside, 1, 1), total),
+                    (jax.grad(lambda v: inside(v).sum()), part * 0 + mine)):
         np.testing.assert_array_equal(f(part), want)
 
 
@@ -485,11 +454,8 @@ def job(request, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("job")
     images, labels = load_digits(return_X_y=True)
-    np.savez(
-        folder / "digits.npz",
-        images=np.float32(images[:640] / 16).reshape(10, 64, 64),
-        labels=np.int32(labels[:640]).reshape(10, 64),
-    )
+    np.savez(folder / "digits.npz", images=np.float32(images[:640] / 16).reshape(10, 64, 64),
+             labels=np.int32(labels[:640]).reshape(10, 64))
     with Job(__file__, folder, "checks", *request.param) as running:
         statuses = running.end(120)
         return folder, statuses, [running.said(i) for i in range(request.param[0])]
@@ -520,10 +486,7 @@ def test_training_in_processes_gives_what_one_process_gives(job):
 def test_with_one_process_nothing_travels():
     identical(multihost_utils.broadcast_one_to_all(tree_of(7)), tree_of(7))
     identical(multihost_utils.process_allgather({"a": np.arange(3)}), {"a": np.arange(3)[None]})
-    identical(
-        multihost_utils.process_allgather([np.arange(3), 2], tiled=True),
-        [np.arange(3), np.array(2)],
-    )
+    identical(multihost_utils.process_allgather([np.arange(3), 2], tiled=True), [np.arange(3), np.array(2)])
     multihost_utils.sync_global_devices("alone")
     multihost_utils.assert_equal(tree_of(7))
     assert multihost_utils.reached_preemption_sync_point(1) is False

@@ -14,16 +14,12 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 
 
-@pytest.mark.parametrize(
-    ("task", "count", "devices", "victim"),
-    [
-        ("endless", 2, 1, 0),
-        ("reading", 4, 2, 2),
-        ("compiling", 2, 1, 0),
-        ("calling", 2, 1, 1),
-        ("endless", 8, 1, 5),
-    ],
-)
+@pytest.mark.parametrize(("task", "count", "devices", "victim"),
+                         [("endless", 2, 1, 0),
+                          ("reading", 4, 2, 2),
+                          ("compiling", 2, 1, 0),
+                          ("calling", 2, 1, 1),
+                          ("endless", 8, 1, 5)])
 def test_when_a_process_is_killed_all_others_end(tmp_path, task, count, devices, victim):
     # 10 s more than the heartbeats is what `distributed.initialize` promises.
     with Job(__file__, tmp_path, task, count, devices) as job:
@@ -36,14 +32,13 @@ def test_when_a_process_is_killed_all_others_end(tmp_path, task, count, devices,
             assert f"status {statuses[i]}" in job.said(i), job.said(i)
 
 
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
-        ("one_leaves", "process 1 has ended, by itself and without an error, when 5 programs had run"),
-        ("one_repeats", "as number 6 of what processes 0, 1 do .* had run before|numbers \\d to \\d of"),
-        ("one_swaps", r"numbers \d+ to \d+ of what processes 0, 1 do together were not the same"),
-    ],
-)
+@pytest.mark.parametrize(("task", "words"),
+                         [("one_leaves",
+                           "process 1 has ended, by itself and without an error, when 5 programs had run"),
+                          ("one_repeats",
+                           "as number 6 of what processes 0, 1 do .* had run before|numbers \\d to \\d of"),
+                          ("one_swaps",
+                           r"numbers \d+ to \d+ of what processes 0, 1 do together were not the same")])
 def test_a_process_that_does_something_else_ends_all(tmp_path, task, words):
     with Job(__file__, tmp_path, task, 2, 1) as job:
         said = {status: job.said(i) for i, status in enumerate(job.end(90))}
