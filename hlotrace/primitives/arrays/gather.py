@@ -202,6 +202,9 @@ def _scatter_sharding(x, indices, updates, *, dimension_numbers, **_):
     return AxisMap((tuple(ours), tuple(theirs), tuple(of_updates)), tuple(ours))
 
 
+_NARROW = dict.fromkeys((*e.HALVES, *dtypes.SMALL_FLOATS), dtypes.float32)
+
+
 class Scatter(Primitive):
     """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
     __slots__ = ("combine", "kinds")
@@ -227,9 +230,9 @@ class Scatter(Primitive):
             return ctx.lower_fun(functools.partial(self._clipped, **p), eqn, x, indices, updates)
         out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
         count = prod(eqn.invars[1].aval.shape[:-1])
-        if self.combine in (e.add_p, e.mul_p) and out.dtype in e.HALVES and not p["unique_indices"] and not (
-                type(count) is int and count <= 8):     # sums of ones would end at 256
-            return e.in_single(None)(ctx, eqn, x, indices, updates)
+        if self.combine in (e.add_p, e.mul_p) and out.dtype in _NARROW and not p["unique_indices"] and not (
+                type(count) is int and count <= 8):     # sums of ones would end at 256, of 8 bits at 16
+            return e.in_bytes(None, _NARROW, _NARROW)(ctx, eqn, x, indices, updates)
         window, inserted, index_map, batching, indices_batching = dnums
         element = ShapedArray((), out.dtype)
         body = ctx.region([element, element], lambda names: ([self._combined(ctx, eqn, element, *names)],
