@@ -10,6 +10,7 @@ from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
 from ..primitives.arrays.slicing import slice_along
 from ..primitives.arrays.special import erf_inv_p, erf_p
+from ..primitives.arrays.transcendental import log, log1p_p, tan_p
 from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
 
@@ -176,7 +177,7 @@ def _truncated_normal(key, lower, upper, *, shape, dtype):
 
 def exponential_of(u):
     """Exponential values from uniform ones."""
-    return e.neg(e.log1p_p.bind(e.neg(u)))
+    return e.neg(log1p_p.bind(e.neg(u)))
 
 
 @composite(static=("transform", "low", "shape", "dtype"))
@@ -208,21 +209,21 @@ exponential = _standard("exponential", exponential_of, lambda dtype: 0,
     >>> x.min() >= 0, x.mean().round(0)
     (Array(True, dtype=bool), Array(1., dtype=float32))
     """)
-laplace = _standard("laplace", lambda u: e.mul(e.sign_p.bind(u), e.log1p_p.bind(e.neg(
+laplace = _standard("laplace", lambda u: e.mul(e.sign_p.bind(u), log1p_p.bind(e.neg(
     e.abs_p.bind(u)))), _above_minus_one, """Values with density exp(-|x|) / 2.
 
     >>> x = jax.random.laplace(jax.random.key(0), (1000,))
     >>> x.mean().round(0), jnp.abs(x).mean().round(0)
     (Array(0., dtype=float32), Array(1., dtype=float32))
     """)
-logistic = _standard("logistic", lambda u: e.sub(e.log(u), e.log1p_p.bind(e.neg(u))), _tiny,
+logistic = _standard("logistic", lambda u: e.sub(log(u), log1p_p.bind(e.neg(u))), _tiny,
                      """Values with distribution function 1 / (1 + exp(-x)).
 
     >>> x = jax.random.logistic(jax.random.key(0), (1000,))
     >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
     (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
     """)
-cauchy = _standard("cauchy", lambda u: e.tan_p.bind(e.mul(np.pi, e.sub(u, 0.5))),
+cauchy = _standard("cauchy", lambda u: tan_p.bind(e.mul(np.pi, e.sub(u, 0.5))),
                    lambda dtype: dtypes.finfo(dtype).eps,
                    """Values with density 1 / (pi (1 + x^2)).
 
@@ -258,10 +259,10 @@ def is_high(name, mode):
 def gumbel_values(key, *, shape, dtype, high):
     if not high:
         u = uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype)
-        return e.neg(e.log(e.neg(e.log(u))))
+        return e.neg(log(e.neg(log(u))))
     coarse, fine = two_scales(key, shape, dtype)
     u = e.select(e.ge(coarse, 0.5), coarse, e.add(e.add(coarse, fine), float(_tiny(dtype))))
-    return e.neg(e.log(exponential_of(u)))
+    return e.neg(log(exponential_of(u)))
 
 
 def two_scales(key, shape, dtype):

@@ -16,8 +16,8 @@ from ..core.avals import physical
 from ..core.jaxpr import Literal, Var, dce
 from ..primitives.arrays import elementwise as e, shape
 from ..primitives.arrays.elementwise_rules import add_any_p
-from ..primitives.arrays.powers import integer_pow_p
 from ..primitives.arrays.slicing import iota_p
+from ..primitives.arrays.transcendental import integer_pow_p
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Atom, Eqn, Jaxpr

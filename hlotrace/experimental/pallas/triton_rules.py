@@ -7,7 +7,8 @@ from ...core import dtypes
 from ...core.jaxpr import Jaxpr, Literal
 from ...core.refs import accesses
 from ...core.source_info import describe
-from ...primitives.arrays import cumulative, elementwise as e, powers, reduce, shape, slicing, special
+from ...primitives.arrays import (
+    cumulative, elementwise as e, reduce, shape, slicing, special, transcendental as f)
 from ...primitives.arrays.bit_formats import bitcast_convert_type_p
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.elementwise_rules import add_any_p
@@ -28,13 +29,13 @@ _BINARY = {
     e.shift_right_arithmetic_p: t.SHIFT_RIGHT_SIGNED}
 _COMPARED = {e.eq_p: t.EQUAL, e.ne_p: t.DIFFERENT, e.lt_p: t.LESS, e.le_p: t.AT_MOST, e.gt_p: t.GREATER,
              e.ge_p: t.AT_LEAST}
-_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", special.log2_p: "log2", e.sin_p: "sin",
-         e.cos_p: "cos", e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
+_MATH = {f.exp_p: "exp", f.exp2_p: "exp2", f.log_p: "log", special.log2_p: "log2", f.sin_p: "sin",
+         f.cos_p: "cos", f.sqrt_p: "sqrt", f.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
 _LIBDEVICE = {
-    e.tan_p: "tan", e.asin_p: "asin", e.acos_p: "acos", e.atan_p: "atan", e.sinh_p: "sinh", e.cosh_p: "cosh",
-    e.tanh_p: "tanh", e.asinh_p: "asinh", e.acosh_p: "acosh", e.atanh_p: "atanh", e.expm1_p: "expm1",
-    e.log1p_p: "log1p", powers.cbrt_p: "cbrt", special.erf_p: "erf", special.erfc_p: "erfc",
-    special.lgamma_p: "lgamma", e.atan2_p: "atan2", e.nextafter_p: "nextafter", powers.pow_p: "pow",
+    f.tan_p: "tan", f.asin_p: "asin", f.acos_p: "acos", f.atan_p: "atan", f.sinh_p: "sinh", f.cosh_p: "cosh",
+    f.tanh_p: "tanh", f.asinh_p: "asinh", f.acosh_p: "acosh", f.atanh_p: "atanh", f.expm1_p: "expm1",
+    f.log1p_p: "log1p", f.cbrt_p: "cbrt", special.erf_p: "erf", special.erfc_p: "erfc",
+    special.lgamma_p: "lgamma", e.atan2_p: "atan2", e.nextafter_p: "nextafter", f.pow_p: "pow",
     special.erf_inv_p: "erfinv"}
 _REDUCED = {shape.reduce_sum_p: t.ADD, reduce.reduce_prod_p: t.MULTIPLY, reduce.reduce_max_p: t.MAXIMUM,
             reduce.reduce_min_p: t.MINIMUM, reduce.reduce_and_p: t.AND, reduce.reduce_or_p: t.OR,
@@ -161,7 +162,7 @@ def _select_n(w, which, *cases):
 
 
 _OF_ELEMENTS = {
-    e.neg_p: _neg, e.abs_p: _abs, e.sign_p: _sign, e.not_p: _not, e.logistic_p: _logistic,
+    e.neg_p: _neg, e.abs_p: _abs, e.sign_p: _sign, e.not_p: _not, f.logistic_p: _logistic,
     e.square_p: lambda w, x: w.binary(t.MULTIPLY, x, x), special.one_minus_square_p: _one_minus_square,
     e.is_finite_p: _is_finite, e.clamp_p: _clamp, e.select_n_p: _select_n,
     **dict.fromkeys((e.stop_gradient_p, slicing.copy_p, pvary_p), lambda w, x: x),
@@ -400,7 +401,7 @@ def _while(w, eqn, *operands):
 
 
 _RULES = {
-    powers.integer_pow_p: _integer_pow, e.round_p: _round, bitcast_convert_type_p: _bitcast,
+    f.integer_pow_p: _integer_pow, e.round_p: _round, bitcast_convert_type_p: _bitcast,
     slicing.iota_p: _iota, e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
     shape.broadcast_in_dim_p: _broadcast,
     **dict.fromkeys((shape.reshape_p, shape.squeeze_p),

@@ -7,9 +7,9 @@ from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of
 from ...lax import shapes as lax
 from ...primitives.arrays.elementwise import add, convert, eq, ge, select, sub
-from ...primitives.arrays.powers import power
 from ...primitives.arrays.shape import broadcast_in_dim, reshape
 from ...primitives.arrays.slicing import iota_p, pad_p, slice_p
+from ...primitives.arrays.transcendental import power
 from ...primitives.common import canonical_axis, np, scalar, static_int
 from ...runtime.array_impl import ArrayImpl
 from ..util import broadcast_to_shape, cast, check_arraylike, ndim, shape as shape_of

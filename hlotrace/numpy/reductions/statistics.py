@@ -13,6 +13,7 @@ from ...primitives.arrays.reduce import argmax_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
 from ...primitives.arrays.slicing import iota_p, slice_along
 from ...primitives.arrays.sort import sort, take_along
+from ...primitives.arrays.transcendental import sqrt
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
@@ -144,7 +145,7 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     total = sum_(squares, axes, keepdims=keepdims, where=mask)
     count = broadcast_to_shape(count, shape_of(total))
     found = cast(e.select(e.gt(count, 0), e.div(total, count), np.nan), dtype)
-    return e.sqrt(found) if name == "std" else found
+    return sqrt(found) if name == "std" else found
 
 
 def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correction):
@@ -321,7 +322,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
 def _corrcoef(c):
     if not ndim(c):
         return c / c
-    deviation = e.sqrt(c.diagonal().real)
+    deviation = sqrt(c.diagonal().real)
     c = c / deviation[:, None] / deviation
     parts = (e.real(c), e.imag_p.bind(c)) if dtypes.is_complex(c.dtype) else (c,)
     parts = [e.maximum(e.minimum(part, 1.0), -1.0) for part in parts]

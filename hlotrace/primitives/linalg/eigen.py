@@ -10,6 +10,7 @@ import enum
 from ..arrays import elementwise as e
 from ..arrays.reduce import argmax_p
 from ..arrays.shape import Mapped, full, reduce_sum
+from ..arrays.transcendental import sqrt
 from ..common import aval_of, dtype_of, dtypes, np, scalar, shape_of
 from .factorizations import solve
 from .hessenberg_schur import complex_schur
@@ -188,7 +189,7 @@ def _unpacked(v, w):
 def _scaled_vectors(v):
     """Of length one, and with a real largest component, as LAPACK has them."""
     axis, n = len(shape_of(v)) - 2, shape_of(v)[-1]
-    v = e.div(v, columns(e.convert(e.sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
+    v = e.div(v, columns(e.convert(sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
     largest = reduce_sum(e.mul(v, _largest(v)), (axis,))
     return e.mul(v, columns(e.div(e.conj_p.bind(largest), e.convert(e.abs_p.bind(largest), dtype_of(v))), n))
 
