@@ -52,6 +52,8 @@ def _column(weights, p):
 
 # --- values and arithmetic ------------------------------------------------------------------------
 
+@composite(static=("unroll",))
+@promotes("p", "x")
 def polyval(p, x, *, unroll=None):
     """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
 
@@ -63,15 +65,9 @@ def polyval(p, x, *, unroll=None):
     Array([ 1,  3, 19], dtype=int32)
     """
     check_arraylike("polyval", p, x)
-    return _polyval(p, x, unroll=16 if unroll is None else unroll)
-
-
-@composite(static=("unroll",))
-@promotes("p", "x")
-def _polyval(p, x, *, unroll):
     p, x = (asarray(v) for v in promote_dtypes(p, x))
     start = zeros(joint_shape(p.shape[1:], x.shape), x.dtype)
-    return scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
+    return scan(lambda total, c: (total * x + c, None), start, p, unroll=16 if unroll is None else unroll)[0]
 
 
 @composite(static=("sign",))

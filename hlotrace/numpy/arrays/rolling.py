@@ -27,6 +27,7 @@ __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 # --- repeating ------------------------------------------------------------------------------------
 
+@composite(static=("reps",))
 def tile(A, reps):
     """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
 
@@ -40,12 +41,8 @@ def tile(A, reps):
     check_arraylike("tile", A)
     reps = canonical_shape(reps, "tile: reps")
     rank = max(len(reps), ndim_of(A))
-    return _tile(A, shape=(1,) * (rank - ndim_of(A)) + shape_of(A), reps=(1,) * (rank - len(reps)) + reps)
-
-
-@composite(static=("shape", "reps"))
-def _tile(a, *, shape, reps):
-    return lax.tile(lax.reshape(a, shape), reps)
+    a = lax.reshape(A, (1,) * (rank - ndim_of(A)) + shape_of(A))
+    return lax.tile(a, (1,) * (rank - len(reps)) + reps)
 
 
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
@@ -149,6 +146,7 @@ def flipud(m):
     return flip(m, 0)
 
 
+@composite(static=("k", "axes"))
 def rot90(m, k=1, axes=(0, 1)):
     """Turned by k quarters of a circle, from the first of `axes` to the second.
 
@@ -160,11 +158,7 @@ def rot90(m, k=1, axes=(0, 1)):
     if len(axes) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}")
     first, second = canonical_axes(tuple(axes), ndim_of(m))
-    return _rot90(m, k=operator.index(k) % 4, first=first, second=second)
-
-
-@composite(static=("k", "first", "second"))
-def _rot90(m, *, k, first, second):
+    k = operator.index(k) % 4
     if k == 2:
         return flip(m, (first, second))
     if k == 1:

@@ -209,6 +209,7 @@ def diagflat(v, k=0):
     return convert(_diag(reshape(v, (aval_of(v).size,)), k=operator.index(k)), aval_of(v).dtype)
 
 
+@composite(static=("N", "increasing"))
 def vander(x, N=None, increasing=False):
     """The matrix of powers of the vector `x`: columns x**(N-1), ..., x, 1, or the other way round.
 
@@ -224,11 +225,6 @@ def vander(x, N=None, increasing=False):
     n = shape_of(x)[0] if N is None else operator.index(N)
     if n < 0:
         raise ValueError(f"N must be nonnegative, got {n}")
-    return _vander(x, n=n, increasing=bool(increasing))
-
-
-@composite(static=("n", "increasing"))
-def _vander(x, *, n, increasing):
     dtype, shape = aval_of(x).dtype, (shape_of(x)[0], n)
     powers = iota_p.bind(dtype=dtype, shape=(n,), dimension=0)
     powers = powers if increasing else sub(n - 1, powers)

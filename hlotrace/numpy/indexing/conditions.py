@@ -161,6 +161,7 @@ def argwhere(a, *, size=None, fill_value=None):
 
 # --- choices --------------------------------------------------------------------------------------
 
+@composite
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.
 
@@ -181,14 +182,9 @@ def select(condlist, choicelist, default=0):
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
-    return _select(list(condlist), list(choicelist), default)
-
-
-@composite
-def _select(conditions, choices, default):
-    *choices, out = promote_dtypes(*choices, default)
-    alike = split_alike(*conditions, *choices)
-    conditions, choices = alike[:len(conditions)], alike[len(conditions):]
+    *choices, out = promote_dtypes(*choicelist, default)
+    alike = split_alike(*condlist, *choices)
+    conditions, choices = alike[:len(condlist)], alike[len(condlist):]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         out = where(condition, choice, out)
     return out

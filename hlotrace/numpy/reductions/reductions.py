@@ -282,10 +282,6 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @composite(static=("axis", "keepdims"))
-def _count_nonzero(a, axis, keepdims):
-    return sum(ne(cast(a, dtype_of(a)), 0) if dtype_of(a) != dtypes.bool_ else a, axis, keepdims=keepdims)
-
-
 def count_nonzero(a, axis=None, keepdims=False):
     """The number of nonzero elements along `axis`, as int32 (int64 with x64).
 
@@ -293,14 +289,10 @@ def count_nonzero(a, axis=None, keepdims=False):
     Array([1, 0, 2], dtype=int32)
     """
     check_arraylike("count_nonzero", a)
-    return _count_nonzero(a, reduced_axes(axis, ndim(a)), bool(keepdims))
+    return sum(ne(cast(a, dtype_of(a)), 0) if dtype_of(a) != dtypes.bool_ else a, axis, keepdims=keepdims)
 
 
-@composite(static=("axis", "keepdims"))
-def _ptp(a, axis, keepdims):
-    return sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
-
-
+@composite(static=("axis", "out", "keepdims"))
 def ptp(a, axis=None, out=None, keepdims=False):
     """The range, maximum less minimum, over `axis`.
 
@@ -311,7 +303,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     """
     no_out("ptp", out)
     check_arraylike("ptp", a)
-    return _ptp(a, reduced_axes(axis, ndim(a)), bool(keepdims))
+    return sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
 # --- ignoring nan ---------------------------------------------------------------------------------

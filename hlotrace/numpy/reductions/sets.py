@@ -361,21 +361,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return _typed(_chosen(values, mask, size, fill_value)[0], ar1, ar2)
 
 
-@composite(static=("invert", "method"))
-def _isin(element, test_elements, invert, method):
-    element, test = promote_dtypes(element, flat(test_elements))
-    x, n = flat(cast(element, dtype_of(element))), shape_of(test)[0]
-    m = shape_of(x)[0]
-    if method == "compare_all" or method == "auto" and n <= 32 or not n:
-        equal = eq(broadcast_in_dim(x, (m, n), (0,)), broadcast_in_dim(test, (m, n), (1,)))
-        found = reduce_or_p.bind(equal, axes=(1,))
-    else:
-        test, = sort(test, dimension=0)
-        place = searchsorted(test, x, method="sort" if method == "sort" else "scan")
-        found = eq(take_along(test, minimum(place, n - 1), 0), x)
-    return reshape(not_p.bind(found) if invert else found, shape_of(element))
-
-
+@composite(static=("assume_unique", "invert", "method"))
 def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
     """Is each element one of `test_elements`?  NaN never is.
 
@@ -393,4 +379,14 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     if method not in ("compare_all", "binary_search", "sort", "auto"):
         raise ValueError(f"method={method!r} is not implemented; options are 'compare_all', 'binary_search', "
                          "'sort', and 'auto'")
-    return _isin(element, test_elements, bool(invert), method)
+    element, test = promote_dtypes(element, flat(test_elements))
+    x, n = flat(cast(element, dtype_of(element))), shape_of(test)[0]
+    m = shape_of(x)[0]
+    if method == "compare_all" or method == "auto" and n <= 32 or not n:
+        equal = eq(broadcast_in_dim(x, (m, n), (0,)), broadcast_in_dim(test, (m, n), (1,)))
+        found = reduce_or_p.bind(equal, axes=(1,))
+    else:
+        test, = sort(test, dimension=0)
+        place = searchsorted(test, x, method="sort" if method == "sort" else "scan")
+        found = eq(take_along(test, minimum(place, n - 1), 0), x)
+    return reshape(not_p.bind(found) if invert else found, shape_of(element))

@@ -173,12 +173,6 @@ def argpartition(a, kth, axis=-1):
 
 
 @composite
-def _sort_complex(a):
-    dtype = dtype_of(a)
-    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
-    return sort_arrays(a, dimension=ndim(a) - 1)[0]
-
-
 def sort_complex(a):
     """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part.
 
@@ -187,7 +181,9 @@ def sort_complex(a):
     """
     check_arraylike("sort_complex", a)
     canonical_axis(-1, ndim(a))
-    return _sort_complex(a)
+    dtype = dtype_of(a)
+    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
+    return sort_arrays(a, dimension=ndim(a) - 1)[0]
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
@@ -335,17 +331,6 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 
 
 @composite(static=("right", "method"))
-def _digitize(x, bins, right, method):
-    n, = shape_of(bins)
-    if not n:
-        return full(shape_of(x), 0, dtypes.int32)
-    side = "left" if right else "right"
-    upward = searchsorted(bins, x, side, method=method)
-    downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
-    first, last = (slice_along(bins, 0, i, i + 1) for i in (0, n - 1))
-    return e.select(reshape(_before(last, first), ()), downward, upward)
-
-
 def digitize(x, bins, right=False, *, method=None):
     """The index of the bin that each of `x` is in, as int32; 0 and len(bins) are outside.
 
@@ -363,4 +348,12 @@ def digitize(x, bins, right=False, *, method=None):
     if ndim(bins) != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes "
                          "over its rows")
-    return _digitize(x, bins, bool(right), method or "scan")
+    method = method or "scan"
+    n, = shape_of(bins)
+    if not n:
+        return full(shape_of(x), 0, dtypes.int32)
+    side = "left" if right else "right"
+    upward = searchsorted(bins, x, side, method=method)
+    downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
+    first, last = (slice_along(bins, 0, i, i + 1) for i in (0, n - 1))
+    return e.select(reshape(_before(last, first), ()), downward, upward)

@@ -199,6 +199,7 @@ def schur(a, output="real"):
     return linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a)
 
 
+@composite(static=("check_finite",))
 @promotes("T", "Z")
 def rsf2csf(T, Z, check_finite=True):
     """The complex Schur form from a real one: each block of 2 by 2 is made a triangle.
@@ -215,11 +216,6 @@ def rsf2csf(T, Z, check_finite=True):
     T, Z = inexact_of(T, Z)
     if square("rsf2csf", T).shape[-2:] != square("rsf2csf", Z).shape[-2:]:
         raise ValueError(f"rsf2csf: T and Z must have equal sizes, got shapes {T.shape} and {Z.shape}")
-    return _rsf2csf(T, Z)
-
-
-@composite
-def _rsf2csf(T, Z):
     return jnp.vectorize(_triangularized, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
 
 

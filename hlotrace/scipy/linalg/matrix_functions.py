@@ -43,6 +43,7 @@ def _column(a, b, j):
 
 # --- Sylvester ------------------------------------------------------------------------------------
 
+@composite(static=("method",))
 @promotes("A", "B", "C")
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with A X + X B = C.
@@ -63,17 +64,12 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     Array([[2.]], dtype=float32)
     """
     check_choice("method", method, ("schur", "eigen"))
-    return _solve_sylvester(A, B, C, tol, by_schur=method == "schur")
-
-
-@composite(static=("by_schur",))
-def _solve_sylvester(A, B, C, tol, by_schur):
     A, B, C = inexact_of(A, B, C)
     if not (min(A.ndim, B.ndim, C.ndim) > 1 and A.shape[-2:] + B.shape[-2:] == 2 * C.shape[-2:-1] + 2 *
             C.shape[-1:]):
         raise ValueError("solve_sylvester: A must have shape [..., m, m], B [..., n, n] and C [..., m, n], "
                          f"got shapes {A.shape}, {B.shape} and {C.shape}")
-    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, by_schur),
+    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, method == "schur"),
                          signature="(m,m),(n,n),(m,n)->(m,n)")(A, B, C)
 
 

@@ -61,6 +61,7 @@ def _triangular(name, a, b, trans, lower, unit_diagonal=False):
         b, square(name, a))
 
 
+@composite(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     """U with a = U^H U, or with `lower` L with a = L L^H; NaN where there is none.
 
@@ -71,11 +72,6 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    return _cholesky(a, lower=bool(lower))
-
-
-@composite(static=("lower",))
-def _cholesky(a, lower):
     a = square("cholesky", jnp.asarray(a))
     factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
@@ -139,6 +135,8 @@ def _lu_solve(packed, pivots, b, trans):
     return _solved("lu_solve", lambda packed, order, b: after_lu(packed, order, b, trans), b, packed, order)
 
 
+@composite(static=("permute_l", "overwrite_a", "check_finite"))
+@promotes()
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """(P, L, U) with a = P L U for matrices (..., m, n), k = min(m, n).
 
@@ -151,12 +149,6 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     Array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
-    return _lu(a, permute_l=bool(permute_l))
-
-
-@composite(static=("permute_l",))
-@promotes()
-def _lu(a, permute_l):
     packed, _, order = linalg.lu(*inexact_of(a))
     m, n = packed.shape[-2:]
     k = min(m, n)

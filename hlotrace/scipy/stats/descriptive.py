@@ -70,6 +70,7 @@ def _mode(a, *, axis, keepdims):
     return [x.reshape([1] * len(shape)) if axis is None else jnp.expand_dims(x, place) for x in found]
 
 
+@composite(static=("method", "axis", "nan_policy"))
 def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """The ranks of values, from 1; floats, NaN for all along an axis that has a NaN.
 
@@ -86,11 +87,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """
     _check("rankdata", a, nan_policy)
     check_choice("method", method, _METHODS)
-    return _rankdata(a, method=method, axis=axis)
-
-
-@composite(static=("method", "axis"))
-def _rankdata(a, *, method, axis):
     a = jnp.ravel(a) if axis is None else jnp.asarray(a)
     place = canonical_axis(-1 if axis is None else axis, a.ndim)
     a = jnp.moveaxis(a, place, -1)
@@ -107,6 +103,7 @@ def _rankdata(a, *, method, axis):
     return jnp.moveaxis(jnp.where(jnp.isnan(a).any(-1, keepdims=True), jnp.nan, ranks), -1, place)
 
 
+@composite(static=("axis", "ddof", "nan_policy", "keepdims"))
 @promotes()
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     """The standard error of the mean: the standard deviation over the root of the number.
@@ -125,12 +122,7 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     Array(0.57735026, dtype=float32)
     """
     _check("sem", a, nan_policy, ("propagate", "omit"))
-    return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=bool(keepdims))
-
-
-@composite(static=("axis", "ddof", "omit", "keepdims"))
-def _sem(a, *, axis, ddof, omit, keepdims):
-    kept = ~jnp.isnan(a) if omit else jnp.ones(jnp.shape(a), bool)
+    kept = ~jnp.isnan(a) if nan_policy == "omit" else jnp.ones(jnp.shape(a), bool)
     deviation = jnp.std(a, axis, ddof=ddof, keepdims=keepdims, where=kept)
     dtype = promote_dtypes_inexact(a)[0].dtype
     return (deviation / jnp.sqrt(kept.sum(axis, keepdims=keepdims))).astype(dtype)
