@@ -57,8 +57,7 @@ def broadcast_one_to_all(in_tree, is_source=None):
     Returns:
         The pytree with NumPy arrays of the same shapes and dtypes.
     Raises:
-        ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
-            source.
+        ValueError: in every process, where structures, shapes or dtypes differ, or the sources are not one.
 
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
     {'seed': array(17)}

@@ -359,8 +359,7 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
                       print_jaxpr=False):
     """A function that gives (types of results, RooflineResult of `f`, RooflineResult of its backward pass).
 
-    The arguments are those of `roofline`; without a mesh give None for the three.  Dtypes are those of the
-    arguments.
+    The arguments are those of `roofline`; without a mesh give None for the three.  Dtypes are the arguments'.
 
     >>> from hlotrace.experimental.roofline import roofline_and_grad
     >>> x = jax.ShapeDtypeStruct((8, 8), "float32")

@@ -311,8 +311,7 @@ def convert_element_type(operand, new_dtype):
 def bitcast_convert_type(operand, new_dtype):
     """The same bits read as another dtype.
 
-    A narrower dtype adds a last axis, of the size of the ratio of the widths; for a wider one the last axis
-    has that size and goes.
+    A narrower dtype adds a last axis of the ratio of the widths; for a wider one such a last axis goes.
 
     >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint8)
     Array([  0,   0, 128,  63], dtype=uint8)

@@ -190,11 +190,9 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
 
     Args:
-        full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
-            n).
+        full_matrices: U (..., m, m) and Vh (..., n, n); else (..., m, k) and (..., k, n), k = min(m, n).
         hermitian: a is; its eigenvalues are found.
-        subset_by_index: (start, end) of the singular values to return with their vectors, which needs
-            full_matrices=False.
+        subset_by_index: (start, end) of the values to return with their vectors; full_matrices must be False.
 
     >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
     Array([4., 3.], dtype=float32)

@@ -107,8 +107,7 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     """The coefficients of the product of two polynomials, highest power first, floating point or complex.
 
     Args:
-        trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their
-            values: not under jit.
+        trim_leading_zeros: first leave out zeros in front of both, as NumPy: not under jit.
 
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
@@ -281,8 +280,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     Args:
         x: vector (m,).
         y: (m,) or (m, k), columns being fits of their own.
-        rcond: singular values below it times the greatest count as zero, m times the machine epsilon by
-            default.
+        rcond: singular values below it times the greatest are zero; m times the machine epsilon by default.
         full: return more.
         w: weights (m,) of the differences, not squared.
         cov: return the covariance, which is scaled by the mean squared residual unless it is "unscaled".

@@ -4,8 +4,7 @@
 *dense].  An element with an index out of bounds is padding: those made here have the sizes of the sparse axes
 as indices, and 0.  Elements with the same indices are added.
 
-Each operation is written for one element of the batch, with gathers, scatters and sorts, and mapped over the
-batch axes.
+Each operation is written for one element of the batch, by gathers, scatters, sorts, and mapped over batches.
 """
 import math
 import operator

@@ -299,8 +299,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
 
     Args:
         multi_index: a tuple of arrays of ints.
-        mode: for what is out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap"
-            counts around.
+        mode: out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap" counts around.
         order: "C" for rows first, "F" for columns first.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([0, 2])), (2, 3))

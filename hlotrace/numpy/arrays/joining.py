@@ -61,8 +61,7 @@ def concatenate(arrays, axis=0, dtype=None):
     """The arrays one after another along `axis`, promoted to one dtype.
 
     Args:
-        arrays: a sequence of arrays that agree in all other axes, or one array, whose slices along the first
-            axis are joined.
+        arrays: a sequence of arrays that agree in all other axes, or an array, whose rows are joined.
         axis: the axis; None flattens all of them.
         dtype: that of the result instead of the promoted one.
     Raises:

@@ -123,8 +123,7 @@ def remainder(x1, x2):
 def floor_divide(x1, x2):
     """The greatest integer that is not above x1 / x2, in the promoted dtype.
 
-    Infinities are as in the array API standard: that of x1 / x2 for an infinite x1, and 0 with its sign for
-    an infinite x2.
+    As in the array API standard, that of x1 / x2 for an infinite x1, and 0 with its sign for an infinite x2.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2), jnp.floor_divide(7., 2)
     (Array([ 3, -4], dtype=int32), Array(3., dtype=float32, weak_type=True))

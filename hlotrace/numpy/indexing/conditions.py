@@ -25,8 +25,7 @@ __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """x where the condition holds (is not 0), else y; all three broadcast.
 
-    x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand
-    safe first.
+    x and y get one dtype.  Both are computed: to keep NaN out of a derivative, make operands safe first.
 
     With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
 

@@ -102,8 +102,7 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         indices: ints with as many axes as `arr`; the other axes broadcast.
         mode: out of bounds, "fill" (the default) gives `fill_value`, "clip" the nearest entry.
         fill_value: as in `take`.
-        wrap_negative_indices: negative indices count from the end, as they do by default unless `mode` is
-            "promise_in_bounds".
+        wrap_negative_indices: they count from the end, as by default unless `mode` is "promise_in_bounds".
 
     >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
     >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
@@ -166,8 +165,7 @@ def choose(a, choices, out=None, mode="raise"):
 
     Args:
         out: not supported; None.
-        mode: for what is out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts
-            around.
+        mode: where out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts around.
 
     >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
     Array([ 1, 10,  3], dtype=int32)

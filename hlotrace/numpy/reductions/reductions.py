@@ -170,8 +170,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     Args:
         axis: an int, a tuple of them, or None for all axes; the name of a mapped axis is an axis too.
         dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
-            (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
-            rounded.
+            (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32, then round.
         out: not supported; None.
         keepdims: axes stay at size 1.
         initial: a scalar that is added.
@@ -502,8 +501,7 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
 def cumsum(a, axis=None, dtype=None, out=None):
     """The running sum along `axis`, of the flattened array for None, in `dtype`.
 
-    Integers keep their dtype and may wrap around, where NumPy widens them; bools count in int32 (int64 with
-    x64).
+    Integers keep their dtype and may wrap (NumPy widens them); bools count in int32 (int64 with x64).
 
     >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
     (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],

@@ -265,8 +265,7 @@ def _common(values, second, places, first, last):
     running = cumsum_p.bind(second, axis=0, reverse=False)
     begins = eq(positions(shape_of(values)), first)
     mask = and_p.bind(begins, and_p.bind(eq(second, 0), eq(take_along(second, last, 0), 1)))
-    # those of the first array come first in a group: then follow those of the second, as many as
-    # `from_second`
+    # in a group those of the first array come first, then `from_second` of the second
     from_second = convert(sub(take_along(running, last, 0), running), index_dtype())
     follower = minimum(add(sub(last, from_second), 1), shape_of(values)[0] - 1)
     return mask, places, take_along(places, follower, 0)

@@ -304,8 +304,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         a: a vector; it and `v` are promoted to one dtype.
         side: before equal elements ('left') or after them ('right').
         sorter: the indices that sort `a`.
-        method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
-            pairs.
+        method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares pairs.
     Returns:
         int32 of the shape of `v`.
 

@@ -56,8 +56,7 @@ def _mean(a, where, axis, keepdims, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The mean over `axis`: an int, a tuple of them, or None for all; NaN where there are no elements.
 
-    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back
-    rounded.
+    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32, and are rounded.
 
     Args:
         dtype: what to compute in and to give.
@@ -162,8 +161,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    Dtypes, and arguments that are not named here, are as for `mean`; complex `a` has a real variance.  NaN
-    where n <= ddof.
+    Dtypes and other arguments are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
 
     Args:
         ddof: what is taken off the divisor.
@@ -296,8 +294,7 @@ def _cov(variables, fweights, aweights, ddof, dtype):
     often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
     weights = e.mul(often, much)
     total = sum_(weights)
-    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much
-    # ** 2)
+    # Unbiased for repeated observations; of aweights, as in NumPy, n is total ** 2 / sum(often * much ** 2)
     divisor = e.sub(total, e.mul(cast(ddof, kind), e.div(sum_(e.mul(weights, much)), total)))
     x = x - (sum_(x * weights, 1) / total)[:, None]
     return (matmul(x * weights, conj(x).T) / e.maximum(divisor, 0.0)).squeeze().astype(dtype)
@@ -468,8 +465,7 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         overwrite_input: not supported; False.
-        method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes
-            weights.
+        method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; weights need the last.
         keepdims: axes stay at size 1.
         weights: of the shape of `a` or of its axis.
     Raises:

@@ -252,8 +252,7 @@ def _lower(ctx, eqn, x, y):
 def _on_whole_words(ctx, eqn, x, y):
     """A product of bytes into ints on a GPU, of sizes that are multiples of 4; None where it is one already.
 
-    cuBLAS takes no others (NVIDIA, cuBLAS, "cublasGemmEx": CUDA_R_8I), and XLA gives it some, with wrong
-    numbers.
+    cuBLAS takes no others (NVIDIA, cuBLAS, "cublasGemmEx": CUDA_R_8I), and XLA's are wrong.
     """
     (a, b), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
     if not ctx.platform.whole_words or out.dtype.kind not in "iu" or (
@@ -349,8 +348,7 @@ def _unreduced_lower(ctx, eqn, x, y):
     return _lower(ctx, eqn.replace(params=params), x, y)
 
 
-# the product of operands whose contracted dimensions the mesh axes `unreduced` split, before the sum over
-# them
+# the product where the mesh axes `unreduced` split the contracted dimensions, before the sum over these
 unreduced_dot_general_p = Primitive(
     "unreduced_dot_general", sharding=_axes, linear="each",
     batching=_batching_of(lambda: unreduced_dot_general_p),

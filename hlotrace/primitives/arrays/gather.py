@@ -1,5 +1,4 @@
-"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max,
-scatter_apply.
+"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max, _apply.
 
 A gather reads one window of the operand for each index vector; XLA moves windows that stick out back
 inside, so only `FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index

@@ -203,8 +203,7 @@ def _largest(v):
 
 def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
                   implementation):
-    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, from the last row to
-    the first."""
+    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, last row first."""
     if implementation is not None:
         raise refuse("eig", "implementation", implementation, "this platform", "None")
     n = shape_of(x)[-1]
@@ -226,8 +225,7 @@ def _moved_vectors(v, w, da):
     """Tangents of unit right eigenvectors whose largest component is real.
 
     V^-1 dV has off the diagonal those of V^-1 dA V divided by distances of eigenvalues.  Multiples of the
-    vectors themselves come from how LAPACK scales them: lengths do not change, and the largest component
-    stays real.
+    vectors themselves come from how LAPACK scales them: lengths stay, and the largest component is real.
     """
     n = shape_of(v)[-1]
     dv = matmul(v, e.mul(differences(w), solve(v, matmul(da, v))))

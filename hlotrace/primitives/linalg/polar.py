@@ -1,5 +1,4 @@
-"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and
-factorizations alone.
+"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and factors.
 
 QDWH: Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition"
 (2010); the singular value decomposition from it: Nakatsukasa and Higham, "Stable and efficient spectral
@@ -51,8 +50,7 @@ def polar(x, most, eps):
 
     Args:
         most: at most this many steps.
-        eps: how near, relative to the largest, the smallest singular value may be to zero, and what U may
-            lack.
+        eps: how near zero the smallest singular value may be, over the largest, and what U may lack.
     """
     dtype = dtype_of(x)
     near, settled = scalar(5 * eps, real_dtype(dtype)), scalar((4 * eps) ** (1 / 3), real_dtype(dtype))

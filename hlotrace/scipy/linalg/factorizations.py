@@ -106,8 +106,7 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
     """(U, s, V^H) with a = U diag(s) V^H and s falling, of matrices (..., m, n); s alone unless compute_uv.
 
     Args:
-        full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
-            n).
+        full_matrices: U (..., m, m) and V^H (..., n, n); else (..., m, k) and (..., k, n), k = min(m, n).
         lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it.
 
     >>> jax.scipy.linalg.svd(jnp.array([[0., 3.], [4., 0.]]), compute_uv=False)

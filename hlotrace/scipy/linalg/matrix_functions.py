@@ -48,16 +48,14 @@ def _column(a, b, j):
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with A X + X B = C.
 
-    NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there
-    are many.
+    NaN where an eigenvalue of A and one of B have a sum below `tol`: there is no solution, or many.
 
     Args:
         A: (..., m, m).
         B: (..., n, n).
         C: (..., m, n).
         method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of
-            the ACM 15, 1972), or "eigen" by eigenvectors, which is quicker, and inexact where these are
-            nearly dependent.
+            the ACM 15, 1972), or "eigen" by eigenvectors, quicker, and inexact if these nearly depend.
         tol: the least sum of eigenvalues.
 
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
