@@ -200,6 +200,7 @@ def polyint(p, m=1, k=None):
 
 # --- roots ----------------------------------------------------------------------------------------
 
+@composite
 def poly(seq_of_zeros):
     """The coefficients of the polynomial with leading coefficient 1 and these roots, highest power first.
 
@@ -216,11 +217,8 @@ def poly(seq_of_zeros):
     if z.ndim > 2 or z.ndim == 2 and (not z.size or z.shape[0] != z.shape[1]):
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {z.shape}")
     z = eigvals(z) if z.ndim == 2 else z
-    return _poly(z) if z.size else ones((), z.dtype)
-
-
-@composite
-def _poly(z):
+    if not z.size:
+        return ones((), z.dtype)
     places = arange(len(z) + 1)
 
     def times(p, factor):           # places beyond the degree stay 0, whatever the root

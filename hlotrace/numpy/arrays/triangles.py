@@ -121,21 +121,19 @@ def triu(m, k=0):
     return _triangle("triu", m, k, False)
 
 
+@composite(static=("name", "k", "lower"))
 def _triangle(name, m, k, lower):
     check_arraylike(name, m)
     if ndim(m) < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {shape_of(m)}")
-    return _keep_triangle(m, k=operator.index(k) - (not lower), lower=lower)
-
-
-@composite(static=("k", "lower"))
-def _keep_triangle(m, *, k, lower):
+    k = operator.index(k) - (not lower)
     shape = shape_of(m)
     mask = broadcast_to_shape(ge(*_positions(*shape[-2:], k)), shape)
     zero = lax.full(shape, scalar(0, aval_of(m).dtype))
     return select(mask, m, zero) if lower else select(mask, zero, m)
 
 
+@composite(static=("offset", "axis1", "axis2"))
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """The entries a[i, i + offset] of two axes, as a last axis.
 
@@ -149,14 +147,9 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     axis1, axis2 = canonical_axis(axis1, ndim(a), "axis1"), canonical_axis(axis2, ndim(a), "axis2")
     if axis1 == axis2:
         raise ValueError("axis1 and axis2 cannot be same")
-    return _diagonal(a, offset=operator.index(offset), axes=(axis1, axis2))
-
-
-@composite(static=("offset", "axes"))
-def _diagonal(a, *, offset, axes):
-    """Of the flattened matrix, the diagonal is every (m + 1)-th element."""
-    others = [i for i in range(a.ndim) if i not in axes]
-    a = lax.transpose(a, (*others, *axes))
+    offset, axes = operator.index(offset), (axis1, axis2)
+    # of the flattened matrix, it is every (m + 1)-th element
+    a = lax.transpose(a, (*[i for i in range(ndim(a)) if i not in axes], *axes))
     *lead, n, m = a.shape
     first = offset if offset >= 0 else -offset * m
     size = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))

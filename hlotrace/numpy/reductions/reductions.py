@@ -426,21 +426,17 @@ def argmin(a, axis=None, out=None, keepdims=None):
     return _position("argmin", reduce.argmin_p, a, axis, out, keepdims)
 
 
-@composite(static=("position", "fill", "axis", "keepdims"))
-def _nan_position(a, position, fill, axis, keepdims):
-    a = cast(a, dtype_of(a))
-    missing = is_nan(a)
-    out = position(select(missing, fill, a), axis, keepdims=keepdims)
-    return select(all(missing, axis, keepdims=keepdims), -1, out)
-
-
+@composite(static=("name", "position", "fill", "axis", "out", "keepdims"))
 def _nan_argument(name, position, fill, a, axis, out, keepdims):
     no_out(name, out)
     check_arraylike(name, a)
     if not dtypes.is_inexact(dtype_of(a)):
         return position(a, axis, keepdims=keepdims)
     axis = None if axis is None else canonical_axis(axis, ndim(a))
-    return _nan_position(a, position, fill, axis, bool(keepdims))
+    a = cast(a, dtype_of(a))
+    missing = is_nan(a)
+    out = position(select(missing, fill, a), axis, keepdims=keepdims)
+    return select(all(missing, axis, keepdims=keepdims), -1, out)
 
 
 def nanargmax(a, axis=None, out=None, keepdims=None):

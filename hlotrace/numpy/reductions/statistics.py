@@ -73,25 +73,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     return _mean(a, where, hashable_axis(axis), bool(keepdims), dtype)
 
 
-@composite(static=("axes", "keepdims", "with_weights"))
-def _average(a, weights, axes, keepdims, with_weights):
-    if weights is None:
-        a, = promote_dtypes_inexact(a)
-        result = mean(a, axes, keepdims=keepdims)
-        if not with_weights:
-            return result
-        return result, full(shape_of(result), prod([shape(a)[i] for i in axes]), dtype_of(result))
-    a, weights = promote_dtypes_inexact(a, weights)
-    if shape(weights) != shape(a):      # one weight for each position along the axes
-        order = sorted(range(len(axes)), key=axes.__getitem__)
-        weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
-    dtype = dtype_of(a)
-    a, weights = (cast(x, wider(dtype)) for x in (a, weights))
-    total = sum_(weights, axes, keepdims=keepdims)
-    result = cast(e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total), dtype)
-    return (result, cast(total, dtype)) if with_weights else result
-
-
+@composite(static=("axis", "returned", "keepdims"))
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
     """The mean over `axis` weighted by `weights`, of the shape of `a` or of its `axis`.
 
@@ -115,7 +97,21 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis: "
                              f"{shape(a)} along {axis}, got {shape(weights)}: give one for each entry of "
                              "that axis.")
-    return _average(a, weights, axes, bool(keepdims), bool(returned))
+    if weights is None:
+        a, = promote_dtypes_inexact(a)
+        result = mean(a, axes, keepdims=keepdims)
+        if not returned:
+            return result
+        return result, full(shape_of(result), prod([shape(a)[i] for i in axes]), dtype_of(result))
+    a, weights = promote_dtypes_inexact(a, weights)
+    if shape(weights) != shape(a):      # one weight for each position along the axes
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
+    dtype = dtype_of(a)
+    a, weights = (cast(x, wider(dtype)) for x in (a, weights))
+    total = sum_(weights, axes, keepdims=keepdims)
+    result = cast(e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total), dtype)
+    return (result, cast(total, dtype)) if returned else result
 
 
 @composite(static=("axis", "keepdims", "dtype", "name"))

@@ -113,6 +113,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
     return packed, pivots
 
 
+@composite(static=("trans", "overwrite_b", "check_finite"))
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     """x with op(a) x = b from lu_factor(a); op is nothing, the transpose or the adjoint (`trans` 0, 1, 2).
 
@@ -125,11 +126,7 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     if not isinstance(lu_and_piv, (tuple, list)) or len(lu_and_piv) != 2:
         raise ValueError("lu_solve: lu_and_piv must be what lu_factor gives, (lu, piv), got "
                          f"{type(lu_and_piv).__name__}")
-    return _lu_solve(*lu_and_piv, b, trans)
-
-
-@composite(static=("trans",))
-def _lu_solve(packed, pivots, b, trans):
+    packed, pivots = lu_and_piv
     packed, b = inexact_of(packed, b)
     order = linalg.lu_pivots_to_permutation(pivots, square("lu_solve", packed).shape[-1])
     return _solved("lu_solve", lambda packed, order, b: after_lu(packed, order, b, trans), b, packed, order)
@@ -179,6 +176,7 @@ def inv(a, overwrite_a=False, check_finite=True):
     return jnp.linalg.inv(a)
 
 
+@composite(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True,
           assume_a="gen"):
     """x with a x = b, as jnp.linalg.solve.
@@ -194,11 +192,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
     check_choice("assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
-    return _solve_positive(a, b, lower=bool(lower))
 
-
-@composite(static=("lower",))
-def _solve_positive(a, b, lower):
     def one(a, b):
         factor, read = cho_factor(lax.stop_gradient(a), lower), jnp.tril if lower else jnp.triu
         a = read(a) + adjoint(read(a, -1 if lower else 1))      # what the factor is of

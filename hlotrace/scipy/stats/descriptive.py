@@ -35,6 +35,7 @@ def _runs(a):
     return jnp.concatenate([jnp.ones_like(a[..., :1], bool), change], -1)
 
 
+@composite(static=("axis", "nan_policy", "keepdims"))
 def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     """The commonest value along `axis`, None for all, and how often it is there; the smallest of several.
 
@@ -48,11 +49,6 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     ModeResult(mode=Array(1, dtype=int32), count=Array(2, dtype=int32))
     """
     _check("mode", a, nan_policy)
-    return ModeResult(*_mode(a, axis=axis, keepdims=bool(keepdims)))
-
-
-@composite(static=("axis", "keepdims"))
-def _mode(a, *, axis, keepdims):
     a = jnp.atleast_1d(a) if axis is not None else jnp.asarray(a)
     place = 0 if axis is None else canonical_axis(axis, a.ndim)
     shape = a.shape
@@ -65,9 +61,9 @@ def _mode(a, *, axis, keepdims):
         found = [jnp.take_along_axis(a, last - most + 1, -1)[..., 0], most[..., 0]]
     else:
         found = [jnp.full(a.shape[:-1], jnp.nan, float), jnp.zeros(a.shape[:-1], int)]
-    if not keepdims:
-        return found
-    return [x.reshape([1] * len(shape)) if axis is None else jnp.expand_dims(x, place) for x in found]
+    if keepdims:
+        found = [x.reshape([1] * len(shape)) if axis is None else jnp.expand_dims(x, place) for x in found]
+    return ModeResult(*found)
 
 
 @composite(static=("method", "axis", "nan_policy"))
