@@ -88,9 +88,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
         TypeError: for values that are not numbers.
         ValueError: for nested lists of unequal lengths.
 
-    >>> jnp.array([[1, 2], [3, 4.5]]), jnp.array(7)
-    (Array([[1. , 2. ],
-           [3. , 4.5]], dtype=float32), Array(7, dtype=int32, weak_type=True))
+    >>> jnp.array([[1, 2], [3, 4.5]]).tolist(), jnp.array(7)
+    ([[1.0, 2.0], [3.0, 4.5]], Array(7, dtype=int32, weak_type=True))
     >>> jnp.array([1, 2], dtype=jnp.bfloat16, ndmin=2)
     Array([[1, 2]], dtype=bfloat16)
     >>> jnp.array([[1, 2], [3]])
@@ -454,10 +453,8 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
         dtype: that of the result; by default it has the dtype and weak type of `fill_value`.
         device: a Device or a Sharding, where the result is placed.
 
-    >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
-    (Array([[7, 7],
-           [7, 7]], dtype=int8), Array([[1., 2.],
-           [1., 2.]], dtype=float32))
+    >>> jnp.full((2, 2), 7, dtype=jnp.int8).tolist(), jnp.full((2, 2), jnp.array([1., 2.])).tolist()
+    ([[7, 7], [7, 7]], [[1.0, 2.0], [1.0, 2.0]])
     """
     check_arraylike("full", fill_value)
     shape = _shape("full", shape)

@@ -34,9 +34,8 @@ def tile(A, reps):
     Args:
         reps: an int or a sequence of them; what is missing on either side is 1.
 
-    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
-    (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],
-           [1, 2]], dtype=int32))
+    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1)).tolist()
+    (Array([1, 2, 1, 2], dtype=int32), [[1, 2], [1, 2]])
     """
     check_arraylike("tile", A)
     reps = canonical_shape(reps, "tile: reps")
@@ -57,9 +56,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         ValueError: for negative ones or a wrong number.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
-    >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0)
-    (Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32), Array([[3, 4],
-           [3, 4]], dtype=int32))
+    >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0).tolist()
+    (Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32), [[3, 4], [3, 4]])
     >>> jax.jit(lambda n: jnp.repeat(jnp.arange(3), n, total_repeat_length=5))(jnp.array([2, 0, 1]))
     Array([0, 0, 2, 2, 2], dtype=int32)
     """
@@ -174,10 +172,8 @@ def roll(a, shift, axis=None):
         axis: as many axes as shifts; None moves the elements of the flattened array.
 
     >>> x = jnp.arange(6).reshape(2, 3)
-    >>> jnp.roll(x, 1), jnp.roll(x, (1, -1), axis=(0, 1))
-    (Array([[5, 0, 1],
-           [2, 3, 4]], dtype=int32), Array([[4, 5, 3],
-           [1, 2, 0]], dtype=int32))
+    >>> jnp.roll(x, 1).tolist(), jnp.roll(x, (1, -1), axis=(0, 1)).tolist()
+    ([[5, 0, 1], [2, 3, 4]], [[4, 5, 3], [1, 2, 0]])
     """
     check_arraylike("roll", a)
     if isinstance(shift, (list, tuple)):

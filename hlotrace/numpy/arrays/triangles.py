@@ -55,10 +55,8 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
         dtype: the default float by default.
         device: a Device or a Sharding, where the result is placed.
 
-    >>> jnp.eye(2), jnp.eye(2, 3, k=1, dtype=int)
-    (Array([[1., 0.],
-           [0., 1.]], dtype=float32), Array([[0, 1, 0],
-           [0, 0, 1]], dtype=int32))
+    >>> jnp.eye(2).tolist(), jnp.eye(2, 3, k=1, dtype=int).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
     """
     dtype = default_dtype(dtype, "eye")
     aval = ShapedArray(tuple(max(0, n) for n in _sizes("eye", N, M)), dtype)
@@ -81,11 +79,8 @@ def identity(n, dtype=None):
 def tri(N, M=None, k=0, dtype=None):
     """The N x M matrix with ones on and below the k-th diagonal; float32 unless `dtype` is given.
 
-    >>> jnp.tri(3), jnp.tri(2, 3, k=1, dtype=int)
-    (Array([[1., 0., 0.],
-           [1., 1., 0.],
-           [1., 1., 1.]], dtype=float32), Array([[1, 1, 0],
-           [1, 1, 1]], dtype=int32))
+    >>> jnp.tri(3).tolist(), jnp.tri(2, 3, k=1, dtype=int).tolist()
+    ([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]], [[1, 1, 0], [1, 1, 1]])
     """
     dtype = dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri")
     return _mask("tri", N, M, k, ge, dtype)
@@ -97,11 +92,8 @@ def tril(m, k=0):
     Raises:
         ValueError: for less than two axes.
 
-    >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3)), jnp.tril(jnp.ones((2, 2), int), k=-1)
-    (Array([[1, 0, 0],
-           [4, 5, 0],
-           [7, 8, 9]], dtype=int32), Array([[0, 0],
-           [1, 0]], dtype=int32))
+    >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3)).tolist(), jnp.tril(jnp.ones((2, 2), int), k=-1).tolist()
+    ([[1, 0, 0], [4, 5, 0], [7, 8, 9]], [[0, 0], [1, 0]])
     """
     return _triangle("tril", m, k, True)
 
@@ -112,11 +104,8 @@ def triu(m, k=0):
     Raises:
         ValueError: for less than two axes.
 
-    >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3)), jnp.triu(jnp.ones((2, 2), int), k=1)
-    (Array([[1, 2, 3],
-           [0, 5, 6],
-           [0, 0, 9]], dtype=int32), Array([[0, 1],
-           [0, 0]], dtype=int32))
+    >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3)).tolist(), jnp.triu(jnp.ones((2, 2), int), k=1).tolist()
+    ([[1, 2, 3], [0, 5, 6], [0, 0, 9]], [[0, 1], [0, 0]])
     """
     return _triangle("triu", m, k, False)
 
@@ -164,10 +153,8 @@ def diag(v, k=0):
     Raises:
         ValueError: for another number of axes.
 
-    >>> jnp.diag(jnp.array([1, 2]), k=1), jnp.diag(jnp.array([[1, 2], [3, 4]]))
-    (Array([[0, 1, 0],
-           [0, 0, 2],
-           [0, 0, 0]], dtype=int32), Array([1, 4], dtype=int32))
+    >>> jnp.diag(jnp.array([1, 2]), k=1).tolist(), jnp.diag(jnp.array([[1, 2], [3, 4]]))
+    ([[0, 1, 0], [0, 0, 2], [0, 0, 0]], Array([1, 4], dtype=int32))
     """
     check_arraylike("diag", v)
     if ndim(v) == 2:
@@ -206,11 +193,8 @@ def diagflat(v, k=0):
 def vander(x, N=None, increasing=False):
     """The matrix of powers of the vector `x`: columns x**(N-1), ..., x, 1, or the other way round.
 
-    >>> jnp.vander(jnp.array([1, 2, 3])), jnp.vander(jnp.array([2, 3]), 4, increasing=True)
-    (Array([[1, 1, 1],
-           [4, 2, 1],
-           [9, 3, 1]], dtype=int32), Array([[ 1,  2,  4,  8],
-           [ 1,  3,  9, 27]], dtype=int32))
+    >>> jnp.vander(jnp.array([1, 2, 3])).tolist(), jnp.vander(jnp.array([2, 3]), 4, increasing=True).tolist()
+    ([[1, 1, 1], [4, 2, 1], [9, 3, 1]], [[1, 2, 4, 8], [1, 3, 9, 27]])
     """
     check_arraylike("vander", x)
     if ndim(x) != 1:

@@ -204,9 +204,8 @@ add = Binary("add", """x1 + x2; for booleans, or.
            [12., 22.]], dtype=float32)
     >>> jnp.add(jnp.int8(127), 1)         # integers wrap around; a Python number takes the other's dtype
     Array(-128, dtype=int8)
-    >>> jnp.add.reduce(jnp.arange(5)), jnp.add.outer(jnp.arange(2), jnp.arange(3))
-    (Array(10, dtype=int32), Array([[0, 1, 2],
-           [1, 2, 3]], dtype=int32))
+    >>> jnp.add.reduce(jnp.arange(5)), jnp.add.outer(jnp.arange(2), jnp.arange(3)).tolist()
+    (Array(10, dtype=int32), [[0, 1, 2], [1, 2, 3]])
     """, promote_args, 0, fciu=e.add_p, b=e.or_p)
 subtract = Binary("subtract", """x1 - x2.
 

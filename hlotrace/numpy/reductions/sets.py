@@ -192,9 +192,8 @@ def unique_inverse(x, /, *, size=None, fill_value=None):
     """(values, inverse_indices) of the distinct elements; every NaN is distinct.
 
     >>> values, places = jnp.unique_inverse(jnp.array([[3, 1], [3, 2]]))
-    >>> values, values[places]
-    (Array([1, 2, 3], dtype=int32), Array([[3, 1],
-           [3, 2]], dtype=int32))
+    >>> values, values[places].tolist()
+    (Array([1, 2, 3], dtype=int32), [[3, 1], [3, 2]])
     """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
