@@ -110,12 +110,6 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     return adjoint(factor) if upper else factor
 
 
-def _lower(UPLO):
-    if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    return UPLO != "U"
-
-
 def eigh(a, UPLO=None, symmetrize_input=True):
     """(eigenvalues, eigenvectors) of Hermitian matrices: rising values, orthonormal columns.
 
@@ -127,8 +121,9 @@ def eigh(a, UPLO=None, symmetrize_input=True):
     >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
     Array([1., 3.], dtype=float32)
     """
-    lower = _lower(UPLO)
-    v, w = lax.eigh(square("linalg.eigh", a), lower=lower, symmetrize_input=symmetrize_input)
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    v, w = lax.eigh(square("linalg.eigh", a), lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)
 
 

@@ -139,12 +139,6 @@ def _check(mat):
                              f"shape={shape}")
 
 
-def _sizes(mat):
-    """The shapes (batch, sparse, dense)."""
-    n = mat.n_batch
-    return mat.shape[:n], mat.shape[n:n + mat.n_sparse], mat.shape[n + mat.n_sparse:]
-
-
 def groups(mat, axes):
     """`axes` of an array, as axes of the batch, numbers of sparse ones and numbers of dense ones."""
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
@@ -166,8 +160,8 @@ def bcoo_todense(mat):
     >>> sparse.bcoo_todense(sparse.BCOO((jnp.array([1., 2.]), jnp.array([[1], [1]])), shape=(3,)))
     Array([0., 3., 0.], dtype=float32)
     """
-    _, sparse, dense = _sizes(is_bcoo("bcoo_todense", mat))
-    out = batched(partial(scattered, shape=sparse + dense), mat.n_batch)(mat.data, mat.indices)
+    n = is_bcoo("bcoo_todense", mat).n_batch
+    out = batched(partial(scattered, shape=mat.shape[n:]), n)(mat.data, mat.indices)
     return jnp.broadcast_to(out, mat.shape)
 
 

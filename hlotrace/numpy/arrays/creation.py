@@ -146,7 +146,10 @@ def _convert(value, dtype):
     elif _is_elsewhere(value):
         return _convert(share(value), dtype)
     elif not isinstance(value, (np.ndarray, np.generic)):
-        value = _foreign(value)
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            value = np.from_dlpack(value)
+        else:       # it has __array__ or the buffer protocol, or is a sequence
+            value = np.asarray(value)
     if dtype is not None and value.dtype.kind in _READ:
         value = np.asarray(given, dtype)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
@@ -165,13 +168,6 @@ def _is_elsewhere(value):
     if type(value) is np.ndarray or isinstance(value, Array) or not hasattr(value, "__dlpack_device__"):
         return False
     return value.__dlpack_device__()[0] != _HOST
-
-
-def _foreign(value):
-    """The NumPy array of an object with __array__, the buffer protocol or __dlpack__, or of a sequence."""
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    return np.asarray(value)
 
 
 def _leaves(value):

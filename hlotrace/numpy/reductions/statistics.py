@@ -182,18 +182,12 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     return _variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-def _present(a, where):
-    """The mask of the elements that are not NaN and for which `where` is true."""
-    a = cast(a, dtype_of(a))
-    mask = e.not_p.bind(is_nan(a))
-    return mask if where is None else e.and_p.bind(mask, as_mask(where, shape(a)))
-
-
 def _without_nan(name, function, a, out, where, **options):
     no_out(name, out)
     check_arraylike(name, a)
     if dtypes.is_inexact(dtype_of(a)):
-        where = _present(a, where)
+        there = e.not_p.bind(is_nan(cast(a, dtype_of(a))))
+        where = there if where is None else e.and_p.bind(there, as_mask(where, shape(a)))
     return function(a, where=where, **options)
 
 
@@ -327,11 +321,6 @@ def _corrcoef(c):
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-def _as_float(n, like):
-    """A size as a number beside `like`, also where it is not known yet."""
-    return full(shape_of(like), n, dtype_of(like)) if is_symbolic_dim(n) else float(n)
-
-
 @custom_jvp
 def _ranked(rows, places):
     """The elements that are at `places` (m, k) of `rows` (m, n) once these are sorted."""
@@ -351,7 +340,8 @@ def _at(rows, *positions):
     the row, and the last of each row.
     """
     m, n = shape_of(rows)
-    most, k = _as_float(n - 1, positions[0]), shape_of(positions[0])[1]
+    shape = shape_of(positions[0])
+    most, k = full(shape, n - 1, dtype_of(rows)) if is_symbolic_dim(n) else float(n - 1), shape[1]
     inside = [e.maximum(e.minimum(position, most), 0.0) for position in positions]
     places = e.convert(concatenate([*inside, full((m, 1), n - 1, dtype_of(rows))], 1), dtypes.int32)
     found, ends = _ranked(rows, places), [k * i for i in range(len(positions) + 1)]

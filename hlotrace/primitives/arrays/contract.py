@@ -99,8 +99,9 @@ def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_ele
     if dimension_numbers is None:
         dtype = product_dtype(dtype_of(x), dtype_of(y), preferred_element_type)
         shape = tuple(sizes[c] for c in out_labels)
-        return _multiply(*(_spread(convert(v, dtype, aval_of(v).weak_type), shape, where)
-                           for v, where in zip((x, y), permutation)))
+        x, y = (_spread(convert(v, dtype, aval_of(v).weak_type), shape, where)
+                for v, where in zip((x, y), permutation))
+        return and_p.bind(x, y) if dtypes.is_bool(dtype) else mul(x, y)
     if exchange:
         x, y, precision = y, x, swapped(precision)
     out = dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
@@ -112,10 +113,6 @@ def _spread(x, shape, where):
     """`x` with its axes put at the places `where` of a larger shape."""
     order = sorted(range(len(where)), key=where.__getitem__)
     return broadcast_in_dim(transpose(x, order), shape, sorted(where))
-
-
-def _multiply(x, y):
-    return and_p.bind(x, y) if dtypes.is_bool(dtype_of(x)) else mul(x, y)
 
 
 def reduce_axes(x, axes):
