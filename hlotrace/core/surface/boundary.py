@@ -26,7 +26,7 @@ import numpy as np
 from .. import config as options, source_info
 from ..array import Array
 from ..avals import is_arraylike
-from ..config import Config, config
+from ..config import Config, config, state
 from ..errors import did_you_mean, page_of
 
 _RAISE = opmap["RAISE_VARARGS"]
@@ -61,7 +61,9 @@ def boundary(function: Callable[..., Any], called: str | None = None, method: bo
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return recall(function, args, kwargs) if recalled else function(*args, **kwargs)
+            if recalled and not state.trace.staging:
+                return recall(function, args, kwargs)
+            return function(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
