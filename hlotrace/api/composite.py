@@ -21,7 +21,6 @@ from ..core.jaxpr import Jaxpr, close, sub_jaxprs
 from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.programs import constant_key
 from ..core.pytrees import pytree
-from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.slicing import as_array
 from ..primitives.programs.calls import jit_p
@@ -52,30 +51,21 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal compiled
+        if state.disable_jit:
+            return fun(*args, **kwargs)
+        if state.trace is not EVAL:
+            whole_or_staged = whole or state.trace.staging
+            return splice(fun, args, kwargs, equation) if whole_or_staged else fun(*args, **kwargs)
+        if compiled is None:
+            compiled = JitFunction(fun, static_argnames=static, inline=True)
+            compiled.explained = False
         try:
-            if state.disable_jit:
-                return fun(*args, **kwargs)
-            if state.trace is not EVAL:
-                whole_or_staged = whole or state.trace.staging
-                return splice(fun, args, kwargs, equation) if whole_or_staged else fun(*args, **kwargs)
-            if compiled is None:
-                compiled = JitFunction(fun, static_argnames=static, inline=True)
-                compiled.explained = False
             return compiled(*args, **kwargs)
-        except HoldsArray:
-            return call(*arrays_of(args), **arrays_of(kwargs))
-        except Exception as error:
-            plain = _hashable(fun, static, args, kwargs) if type(error) is NotHashable else None
-            if plain is not None:
-                try:
-                    return call(*plain.args, **plain.kwargs)
-                except Exception as again:
-                    again.__suppress_context__ = True
-                    reraise_for_user(again, call.called, args, kwargs)      # type: ignore[attr-defined]
-                    raise
-            reraise_for_user(error, call.called, args, kwargs)      # type: ignore[attr-defined]
-            raise
-    call.called = fun.__name__      # type: ignore[attr-defined]
+        except NotHashable:
+            plain = _hashable(fun, static, args, kwargs)
+            if plain is None:
+                raise
+        return call(*plain.args, **plain.kwargs)
     return call
 
 

@@ -203,8 +203,7 @@ def checkify(f, errors=user_checks):
             they are.
         errors: a set of categories: `user_checks` are those in `f`; the others are added to what can go
             wrong: `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to
-            reads and writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and
-            `all_checks` are unions.
+            indices, whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are unions.
     Returns:
         A pure function, which can be compiled, mapped and differentiated.
     Raises:

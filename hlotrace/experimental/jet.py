@@ -310,8 +310,7 @@ def def_comp(prim, comp, **kwargs):
 def jet_subtrace(f, trace, order, primals, series):
     """A WrappedFun of a flat list as one of `(trace, order, primals, series)`: (outs, coefficients).
 
-    `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
-    `jet_fun` calls it.
+    `trace` is where operations on coefficients are done, `series` lists of these. `jet_fun` calls it.
 
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
     >>> jet.jet_fun(fun, 2).call_wrapped([3.], [[1., 0.]])[1]

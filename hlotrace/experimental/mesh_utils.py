@@ -9,8 +9,7 @@ from ..runtime.devices import client
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 
-# kind of device -> a function of (mesh_shape, devices, contiguous_submeshes=) that arranges them, or gives
-# None
+# kind of device -> a function of (mesh_shape, devices, contiguous_submeshes=) that arranges them, or None
 device_kind_handler_dict = {}
 
 
@@ -27,8 +26,7 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
         devices: all unless given.
         contiguous_submeshes: the devices of each process are a block of the array, of TPU slices for which
             JAX has such an order.
-        allow_split_physical_axes: divide a physical axis between axes of the mesh where there is no other
-            way.
+        allow_split_physical_axes: divide a physical axis between axes of the mesh if need be.
     Raises:
         ValueError: unless there are as many devices as the sizes multiply to; where no order is known in
             which the devices of a process are a block.

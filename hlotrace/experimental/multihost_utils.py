@@ -57,8 +57,7 @@ def broadcast_one_to_all(in_tree, is_source=None):
     Returns:
         The pytree with NumPy arrays of the same shapes and dtypes.
     Raises:
-        ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
-            source.
+        ValueError: in every process, where structures, shapes or dtypes differ, or the sources are not one.
 
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
     {'seed': array(17)}
@@ -99,7 +98,8 @@ def process_allgather(in_tree, tiled=False):
         raise ValueError("process_allgather: an array is over several processes, and each will get the "
                          "whole of it, not a copy for each process; pass tiled=True")
     gathered = iter(_unpacked(_gather(_packed(values)), values))
-    results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
+    results = [np.array(transfer.move(x, as_named(x.sharding, x.ndim).with_spec(PartitionSpec()))) if s
+               else next(gathered) for x, s in zip(leaves, shared)]
     if tiled:
         def joined(r):
             return r.reshape(r.shape[1:] if client.process_count() == 1 else (-1, *r.shape[2:]))
@@ -374,11 +374,6 @@ def _total():
     program = jit(total, out_shardings=NamedSharding(_mesh(), PartitionSpec()))
     program.explained = False       # each size is compiled once, and there is nothing to do about it
     return program
-
-
-def _whole(x):
-    """The value of an array over several processes."""
-    return np.array(transfer.move(x, as_named(x.sharding, x.ndim).with_spec(PartitionSpec())))
 
 
 def _exchange(text):

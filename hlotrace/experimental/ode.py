@@ -44,8 +44,7 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
     """The solution of `dy/dt = func(y, t, *args)` with `y(t[0]) = y0`, at the times `t`.
 
     Reverse-mode derivatives with respect to y0, t, args and what `func` closes over are those of the exact
-    solution, up to the tolerances, in memory that does not grow with the number of steps.  There is no
-    forward mode.
+    solution, up to the tolerances, in memory that does not grow with the steps.  There is no forward mode.
 
     Args:
         func: gives the time derivative, of the structure and the shapes of `y`.
@@ -53,8 +52,7 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
         t: floats, one axis, increasing.
         rtol: the error of a step that is accepted, relative to y; estimated, in the mean over all numbers.
         atol: the same, absolute.
-        mxstep: the most steps from one of the times to the next; where they do not suffice, the result is
-            extrapolated.
+        mxstep: the most steps from a time to the next; where they do not suffice, the result is extrapolated.
         hmax: the longest step.
     Returns:
         `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no step
@@ -340,8 +338,7 @@ def _backward(fun, options, saved, g):
         return (a + before, sums), None
     (a, sums), _ = lax.scan(back, (g[-1], start[2]), (ys[1:], g[:-1], jnp.stack([t[1:], t[:-1]], 1)),
                             reverse=True)
-    # a result moves with its time at its rate; all move with the first time as with y0, against the rate
-    # there
+    # a result moves with its time at its rate; all with the first time as with y0, against the rate there
     rates = lax.map(lambda at: fun(at[0], at[1], *args), (ys, t))
     weights = g.at[0].set(-(a - g[0]))
     t_bar = jnp.sum((weights * rates).real, axis=1).astype(t.dtype)

@@ -238,15 +238,11 @@ def _scan(ctx, *_, jaxpr, length, **__):
     return once._with(once, lambda name, a, _: a if name == "peak_hbm_bytes" else a * length)
 
 
-def _inside(ctx, *_, **params):
-    return sum((_program(p, ctx) for p in sub_jaxprs(params)), RooflineResult())
-
-
-def _other(ctx, *shapes, **params):
+def _other(ctx, *_, **params):
     """The rule of what is not listed: by its kind, or a warning that it counts as nothing."""
     primitive = ctx.primitive
-    if any(True for _ in sub_jaxprs(params)):
-        return _inside(ctx, *shapes, **params)
+    if inside := list(sub_jaxprs(params)):
+        return sum((_program(p, ctx) for p in inside), RooflineResult())
     if primitive.elementwise:
         return _elementwise(ctx)
     if not (primitive.structural and isinstance(primitive, Builtin)):
@@ -304,12 +300,6 @@ def _struct(x):
     return ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, RooflineShape) else x
 
 
-def _mapped(f, mesh, in_specs, out_specs):
-    if mesh is None:
-        return f
-    return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
-
-
 def _analyse(f, args, mesh, pins, print_jaxpr):
     jaxpr, out = make_jaxpr(f, return_shape=True)(*args)
     if print_jaxpr:
@@ -348,7 +338,8 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     """
     def wrapped(*args):
         args = pytree.tree_map(_struct, args)
-        mapped = _mapped(f, mesh, in_specs, out_specs)
+        mapped = f if mesh is None else shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
+                                                  check_vma=False)
         function, given = _backward(mapped, args) if vjp else (mapped, args)
         return _analyse(function, given, mesh, pins, print_jaxpr)
     pins = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem}
@@ -359,8 +350,7 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
                       print_jaxpr=False):
     """A function that gives (types of results, RooflineResult of `f`, RooflineResult of its backward pass).
 
-    The arguments are those of `roofline`; without a mesh give None for the three.  Dtypes are those of the
-    arguments.
+    The arguments are those of `roofline`; without a mesh give None for the three.  Dtypes are the arguments'.
 
     >>> from hlotrace.experimental.roofline import roofline_and_grad
     >>> x = jax.ShapeDtypeStruct((8, 8), "float32")

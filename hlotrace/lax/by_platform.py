@@ -72,8 +72,7 @@ def composite(decomposition, name, version=0):
 
     In a program it is written as `stablehlo.composite`; outside of one it is its decomposition.  Its keyword
     arguments are attributes of the operation: bools, numbers, strings, NumPy arrays, or tuples, lists and
-    dicts of them, which `decomposition` gets too.  Under grad and vmap it is its decomposition, where JAX
-    raises.
+    dicts of them, which `decomposition` gets too.  grad and vmap take that, where JAX raises.
 
     Args:
         decomposition: a function of arrays, that closes over none that are traced.

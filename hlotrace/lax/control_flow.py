@@ -226,12 +226,10 @@ def _over_refs(what, f, xs, length, owner):
 def _body(traced, n):
     """The program of one step, with the carried values that it gives back as they are among its constants.
 
-    So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each
-    step.
+    So they are not mapped where the loop is mapped over others, and a derivative keeps them once.
 
     Returns:
-        (marks of the n carried values that are given back, marks of those of them that it reads, the
-        program).
+        (marks of the n carried values that are given back, of those that it reads, the program).
     """
     if "body" not in traced.branches:
         outs = traced.closed.outvars
@@ -485,8 +483,7 @@ def _programs(traced, consts, held):
     Args:
         held: for each branch which of `consts` are its constants.
     Returns:
-        (for each output the position of the operand that every branch gives back as it is, or None; programs
-        of the other outputs).
+        (for each output the operand that every branch gives back as it is, or None; programs of the others).
     """
     programs = []
     for t, own in zip(traced, held):

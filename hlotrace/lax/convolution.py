@@ -179,8 +179,7 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
         rhs: the kernel, (out feature, in feature / feature_group_count, *spatial).
         window_strides: one for each spatial axis.
         padding: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
-        lhs_dilation: the distance of the input's elements, one for each spatial axis or one for all; 1 for
-            None.
+        lhs_dilation: the distance of the input's elements, for each spatial axis or for all; 1 for None.
         rhs_dilation: the same of the kernel's elements.
         dimension_numbers: the orders of axes, as in `conv_dimension_numbers`.
         feature_group_count: the number of groups of features, each convolved with its part of the kernel.
@@ -273,8 +272,7 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
             with `use_consistent_padding` of the convolution undone.
         rhs_dilation: the distance of the kernel's elements, one for each spatial axis; 1 for None.
         dimension_numbers: the orders of axes, as in `conv_dimension_numbers`.
-        transpose_kernel: flip the kernel and exchange its features, which makes this the gradient of a
-            convolution.
+        transpose_kernel: flip the kernel and exchange its features: the gradient of a convolution.
         precision: a `Precision` or a pair of them.
         preferred_element_type: the dtype of the result; that of the operands for None.
         use_consistent_padding: what explicit pads mean.

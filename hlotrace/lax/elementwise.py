@@ -9,12 +9,12 @@ from ..core.array import Array
 from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
-from ..primitives.arrays import elementwise as e, special as s
+from ..primitives.arrays import elementwise as e, special as s, transcendental as t
 from ..primitives.arrays.bit_formats import bitcast_convert_type_p, reduce_precision_p
-from ..primitives.arrays.powers import cbrt_p, integer_pow_p, pow_p
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import polygamma_p, zeta_p
+from ..primitives.arrays.transcendental import cbrt_p, integer_pow_p, pow_p
 from ..primitives.common import is_constant, number, scalar, shape_of, static_int, warn_of_imaginary_part
 
 
@@ -115,27 +115,27 @@ abs = _unary(e.abs_p, "Absolute value; real also for complex numbers.", "3 + 4j"
 floor = _unary(e.floor_p, "The greatest integer that is not above x; floating point.", "-1.5", "-2.0")
 ceil = _unary(e.ceil_p, "The least integer that is not below x; floating point.", "-1.5", "-1.0")
 is_finite = _unary(e.is_finite_p, "Neither infinite nor NaN; floating point.", "jnp.inf", "False")
-exp = _with_accuracy(e.exp_p, "e**x.", "0.", "1.0")
-exp2 = _with_accuracy(e.exp2_p, "2**x.", "3.", "8.0")
-expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.", "0.", "0.0")
-log = _with_accuracy(e.log_p, "Natural logarithm.", "1.", "0.0")
+exp = _with_accuracy(t.exp_p, "e**x.", "0.", "1.0")
+exp2 = _with_accuracy(t.exp2_p, "2**x.", "3.", "8.0")
+expm1 = _with_accuracy(t.expm1_p, "e**x - 1, exact for small x.", "0.", "0.0")
+log = _with_accuracy(t.log_p, "Natural logarithm.", "1.", "0.0")
 log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0", False)
-log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.", "0.", "0.0")
-logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).", "0.", "0.5")
-sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.", "0.", "0.0")
-cos = _with_accuracy(e.cos_p, "Cosine of an angle in radians.", "0.", "1.0")
-tan = _with_accuracy(e.tan_p, "Tangent of an angle in radians.", "0.", "0.0")
-asin = _unary(e.asin_p, "The angle in radians whose sine is x.", "1.", "1.570...")
-acos = _unary(e.acos_p, "The angle in radians whose cosine is x.", "1.", "0.0")
-atan = _unary(e.atan_p, "The angle in radians whose tangent is x.", "1.", "0.785...")
-sinh = _unary(e.sinh_p, "Hyperbolic sine.", "0.", "0.0")
-cosh = _unary(e.cosh_p, "Hyperbolic cosine.", "0.", "1.0")
-tanh = _with_accuracy(e.tanh_p, "Hyperbolic tangent.", "0.", "0.0")
-asinh = _unary(e.asinh_p, "Inverse hyperbolic sine.", "0.", "0.0")
-acosh = _unary(e.acosh_p, "Inverse hyperbolic cosine.", "1.", "0.0")
-atanh = _unary(e.atanh_p, "Inverse hyperbolic tangent.", "0.", "0.0")
-sqrt = _with_accuracy(e.sqrt_p, "Square root.", "9.", "3.0")
-rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
+log1p = _with_accuracy(t.log1p_p, "Natural logarithm of 1 + x, exact for small x.", "0.", "0.0")
+logistic = _with_accuracy(t.logistic_p, "1 / (1 + e**-x).", "0.", "0.5")
+sin = _with_accuracy(t.sin_p, "Sine of an angle in radians.", "0.", "0.0")
+cos = _with_accuracy(t.cos_p, "Cosine of an angle in radians.", "0.", "1.0")
+tan = _with_accuracy(t.tan_p, "Tangent of an angle in radians.", "0.", "0.0")
+asin = _unary(t.asin_p, "The angle in radians whose sine is x.", "1.", "1.570...")
+acos = _unary(t.acos_p, "The angle in radians whose cosine is x.", "1.", "0.0")
+atan = _unary(t.atan_p, "The angle in radians whose tangent is x.", "1.", "0.785...")
+sinh = _unary(t.sinh_p, "Hyperbolic sine.", "0.", "0.0")
+cosh = _unary(t.cosh_p, "Hyperbolic cosine.", "0.", "1.0")
+tanh = _with_accuracy(t.tanh_p, "Hyperbolic tangent.", "0.", "0.0")
+asinh = _unary(t.asinh_p, "Inverse hyperbolic sine.", "0.", "0.0")
+acosh = _unary(t.acosh_p, "Inverse hyperbolic cosine.", "1.", "0.0")
+atanh = _unary(t.atanh_p, "Inverse hyperbolic tangent.", "0.", "0.0")
+sqrt = _with_accuracy(t.sqrt_p, "Square root.", "9.", "3.0")
+rsqrt = _with_accuracy(t.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
 cbrt = _with_accuracy(cbrt_p, "Cube root; floating point.", "8.", "2.0")
 square = _unary(e.square_p, "x * x.", "3", "9")
 erf = _unary(s.erf_p, "Error function; floating point.", "0.", "0.0")
@@ -311,8 +311,7 @@ def convert_element_type(operand, new_dtype):
 def bitcast_convert_type(operand, new_dtype):
     """The same bits read as another dtype.
 
-    A narrower dtype adds a last axis, of the size of the ratio of the widths; for a wider one the last axis
-    has that size and goes.
+    A narrower dtype adds a last axis of the ratio of the widths; for a wider one such a last axis goes.
 
     >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint8)
     Array([  0,   0, 128,  63], dtype=uint8)

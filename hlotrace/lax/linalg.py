@@ -84,8 +84,7 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
     Args:
-        symmetrize_output: copy the lower triangle into the upper one, which on some platforms is not
-            computed.
+        symmetrize_output: copy the lower triangle into the upper one, which may not be computed.
 
     >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.array([[3.]]), beta=1.)
     Array([[8.]], dtype=float32)
@@ -159,8 +158,7 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
 
     Args:
         pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result.
-        full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n],
-            k = min(m, n).
+        full_matrices: Q [..., m, m] and R [..., m, n], instead of [..., m, k] and [..., k, n], k = min(m, n).
         use_magma: on GPU, whether pivoting uses MAGMA.
 
     >>> abs(lax.linalg.qr(jnp.array([[3., 1.], [4., 2.]]))[1]).round(3)
@@ -207,8 +205,7 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
     Args:
         full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n],
             k = min(m, n).
-        subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
-            vectors.
+        subset_by_index: (start, end) of the values, the largest being 0, to return with their vectors.
         algorithm: a SvdAlgorithm.
     Raises:
         NotImplementedError: for an algorithm that the platform does not have.
@@ -270,8 +267,7 @@ def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, e
 def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
     """[T, Q] with x = Q T Q^H, of square matrices; T alone unless `compute_schur_vectors`.
 
-    Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues
-    of real matrices.
+    Q is unitary and T upper triangular, but for 2 x 2 blocks of complex eigenvalues of real matrices.
 
     Raises:
         NotImplementedError: with `sort_eig_vals` or `select_callable`, and for real matrices but on the CPU.
@@ -287,8 +283,7 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
 def hessenberg(a):
     """[h, taus]: x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
 
-    There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1]
-    gives Q[1:, 1:].
+    There `h` has Q's reflectors, `taus` their factors; `householder_product` of h[1:, :-1] gives Q[1:, 1:].
 
     >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
     [Array([[1., 2.],
@@ -321,8 +316,7 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
         d: the diagonal, of shape [..., n].
         du: the diagonal above, of shape [..., n].
         b: of shape [..., n, k].
-        perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is
-            finite.
+        perturb_singular: on the CPU and CUDA, change pivots near zero to have a finite result.
 
     >>> dl, d, du = jnp.array([0., 1.]), jnp.array([2., 2.]), jnp.array([1., 0.])
     >>> lax.linalg.tridiagonal_solve(dl, d, du, jnp.array([[3.], [3.]]))
@@ -342,10 +336,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
         x: matrices of shape [..., m, n], m >= n.
         is_hermitian: says that x is, and u is made so exactly.
         max_iterations: at most so many, 10 if None.
-        eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of
-            the dtype.
-        dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is
-            zero.
+        eps: how much the last iteration may change; if None, (4 eps)^(1/3) of the dtype in relative size.
+        dynamic_shape: (m, n), the part of x that counts, maybe traced; the rest of the results is zero.
     Returns:
         (u, h, number of iterations, whether they sufficed), u orthonormal and h positive semidefinite.
     Raises:

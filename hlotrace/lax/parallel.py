@@ -120,16 +120,11 @@ def _groups(what, axis_index_groups, names, sizes, kinds, uneven=False):
     return groups, lengths.pop() if len(lengths) == 1 else None
 
 
-def _split(names, kinds):
-    """The names as (axes of vmaps, axes of meshes)."""
-    return (tuple(n for n, k in zip(names, kinds) if k == "vmap"),
-            tuple(n for n, k in zip(names, kinds) if k != "vmap"))
-
-
 def _reduction(what, primitive, x, axis_name, axis_index_groups):
     names, sizes, kinds = _axes(axis_name)
     groups, _ = _groups(what, axis_index_groups, names, sizes, kinds, uneven=True)
-    mapped, manual = _split(names, kinds)
+    mapped, manual = (tuple(n for n, k in zip(names, kinds) if (k == "vmap") == of_vmap)
+                      for of_vmap in (True, False))
     checked = "checked" in kinds
     if checked and groups is not None and primitive is psum_p:
         raise NotImplementedError(f"{what}: axis_index_groups in a shard_map with check_vma=True: its result "

@@ -168,8 +168,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """`operand` repeated to `shape`.
 
     Args:
-        broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
-            order.
+        broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],

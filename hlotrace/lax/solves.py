@@ -61,8 +61,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     Derivatives come from the system, by `solve` and `transpose_solve`: how these work is not differentiated.
 
     Args:
-        matvec: linear function from pytrees like `b` to pytrees like `b`; may close over what is
-            differentiated.
+        matvec: linear function of pytrees like `b` to such; may close over what is differentiated.
         b: pytree of arrays.
         solve: (matvec, b) -> x; with `has_aux`, (x, aux), where aux has no derivative.
         transpose_solve: (vecmat, b) -> the solution of the transposed system; needed by reverse mode.  With

@@ -17,8 +17,7 @@ def igamma(a, x):
 
 
 def igammac(a, x):
-    """Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where it is small (DLMF
-    8.2.4).
+    """Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact if small (DLMF 8.2.4).
 
     >>> lax.igammac(1.0, 0.0).item()
     1.0

@@ -131,8 +131,7 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
     Args:
         dimension_numbers: as for lax.dot_general.
         preferred_element_type: the dtype of the result.
-        configs: how to round lhs, rhs, and the cotangents in the derivative; without them it is
-            lax.dot_general.
+        configs: how to round lhs, rhs, and the cotangents in the derivative; without, it is lax.dot_general.
         implementation: not supported; None.
     Raises:
         ValueError: where blocks do not fit.

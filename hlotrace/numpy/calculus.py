@@ -68,6 +68,7 @@ def _diff(a, prepend, append, *, n, axis):
     return a
 
 
+@composite
 def ediff1d(ary, to_end=None, to_begin=None):
     """The differences of neighbours in the flattened array, between `to_begin` and `to_end`.
 
@@ -76,11 +77,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """
     given = [v for v in (to_begin, to_end) if v is not None]
     check_arraylike("ediff1d", ary, *given)
-    return _ediff1d(asarray(ary), to_end, to_begin)
-
-
-@composite
-def _ediff1d(ary, to_end, to_begin):
+    ary = asarray(ary)
     parts = [to_begin, _diff(ravel(ary), None, None, n=1, axis=0), to_end]
     weak = ary.weak_type and to_end is None and to_begin is None
     return concatenate([cast(ravel(p), ary.dtype, weak) for p in parts if p is not None])
@@ -157,6 +154,8 @@ def _slope(a, h, axis):
 
 # --- integration, interpolation, phases -----------------------------------------------------------
 
+@composite(static=("axis",))
+@promotes("y", "x", "dx")
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral by the trapezoidal rule.
 
@@ -171,12 +170,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
     canonical_axis(axis, ndim_of(y))        # x may have other axes, so each counts its own
-    return _trapezoid(asarray(y), None if x is None else asarray(x), dx, axis=int(axis))
-
-
-@composite(static=("axis",))
-@promotes("y", "x", "dx")
-def _trapezoid(y, x, dx, *, axis):
+    y, x = asarray(y), None if x is None else asarray(x)
     if x is None:
         y, = promote_dtypes_inexact(y)
         y = moveaxis(y, axis, -1)
@@ -188,6 +182,7 @@ def _trapezoid(y, x, dx, *, axis):
     return 0.5 * ((x[..., 1:] - x[..., :-1]) * (y[..., 1:] + y[..., :-1])).sum(-1)
 
 
+@composite(static=("axis",))
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     """`p` with multiples of `period` added, so that neighbours along `axis` differ by at most half of it.
 
@@ -200,11 +195,7 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
     if dtypes.is_complex(aval_of(p).dtype):
         raise ValueError("jnp.unwrap does not support complex inputs: unwrap jnp.angle(p)")
-    return _unwrap(asarray(p), discont, period, axis=canonical_axis(axis, ndim_of(p)))
-
-
-@composite(static=("axis",))
-def _unwrap(p, discont, period, *, axis):
+    p, axis = asarray(p), canonical_axis(axis, ndim_of(p))
     if type(period) is not float:
         p, _ = promote_dtypes(p, period)
     elif not dtypes.is_inexact(p.dtype):

@@ -103,9 +103,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
         ShapeError: where the inner sizes differ.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])
-    >>> jnp.matmul(a, b), a @ jnp.array([1, 10])
-    (Array([[2, 1],
-           [4, 3]], dtype=int32), Array([21, 43], dtype=int32))
+    >>> jnp.matmul(a, b).tolist(), a @ jnp.array([1, 10])
+    ([[2, 1], [4, 3]], Array([21, 43], dtype=int32))
     >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     >>> a @ jnp.ones(3)

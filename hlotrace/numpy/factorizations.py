@@ -110,12 +110,6 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     return adjoint(factor) if upper else factor
 
 
-def _lower(UPLO):
-    if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    return UPLO != "U"
-
-
 def eigh(a, UPLO=None, symmetrize_input=True):
     """(eigenvalues, eigenvectors) of Hermitian matrices: rising values, orthonormal columns.
 
@@ -127,8 +121,9 @@ def eigh(a, UPLO=None, symmetrize_input=True):
     >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
     Array([1., 3.], dtype=float32)
     """
-    lower = _lower(UPLO)
-    v, w = lax.eigh(square("linalg.eigh", a), lower=lower, symmetrize_input=symmetrize_input)
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    v, w = lax.eigh(square("linalg.eigh", a), lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)
 
 
@@ -190,11 +185,9 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
 
     Args:
-        full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
-            n).
+        full_matrices: U (..., m, m) and Vh (..., n, n); else (..., m, k) and (..., k, n), k = min(m, n).
         hermitian: a is; its eigenvalues are found.
-        subset_by_index: (start, end) of the singular values to return with their vectors, which needs
-            full_matrices=False.
+        subset_by_index: (start, end) of the values to return with their vectors; full_matrices must be False.
 
     >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
     Array([4., 3.], dtype=float32)

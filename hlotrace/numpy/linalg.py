@@ -418,8 +418,7 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
     Args:
-        rtol: singular values up to it times the largest count as zero, ten times max(m, n) times the machine
-            epsilon by default.
+        rtol: singular values up to it times the largest are zero; by default 10 max(m, n) machine epsilons.
         hermitian: they are; the singular values are found as eigenvalues.
         rcond: another name of `rtol`.
 
@@ -449,8 +448,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
         numpy_resid: residuals are empty where a has a rank below n or m <= n, as NumPy has it, which needs
             the rank to be known, not traced.
     Returns:
-        (x, residuals, rank, singular values); residuals are the squared norms of the columns of the
-        difference.
+        (x, residuals, rank, singular values); residuals: the squared norms of the difference's columns.
 
     >>> jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))[0].round(2)
     Array([2.], dtype=float32)
@@ -522,8 +520,7 @@ def _det(a):
 
 @custom_vmap
 def _missing_rank(a, singular):
-    """(u, v) such that a + u v^T is regular, for matrices of which `singular` says that they lack one rank;
-    zeros for others."""
+    """(u, v) such that a + u v^T is regular, for matrices that lack one rank (`singular`); else zeros."""
     def of_singular():
         u, s, vh = lax.svd(a)
         one = singular & (s[..., -2] > eps(s, *a.shape[-2:]) * s[..., 0])

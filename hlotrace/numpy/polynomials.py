@@ -52,6 +52,8 @@ def _column(weights, p):
 
 # --- values and arithmetic ------------------------------------------------------------------------
 
+@composite(static=("unroll",))
+@promotes("p", "x")
 def polyval(p, x, *, unroll=None):
     """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
 
@@ -63,15 +65,9 @@ def polyval(p, x, *, unroll=None):
     Array([ 1,  3, 19], dtype=int32)
     """
     check_arraylike("polyval", p, x)
-    return _polyval(p, x, unroll=16 if unroll is None else unroll)
-
-
-@composite(static=("unroll",))
-@promotes("p", "x")
-def _polyval(p, x, *, unroll):
     p, x = (asarray(v) for v in promote_dtypes(p, x))
     start = zeros(joint_shape(p.shape[1:], x.shape), x.dtype)
-    return scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
+    return scan(lambda total, c: (total * x + c, None), start, p, unroll=16 if unroll is None else unroll)[0]
 
 
 @composite(static=("sign",))
@@ -111,8 +107,7 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     """The coefficients of the product of two polynomials, highest power first, floating point or complex.
 
     Args:
-        trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their
-            values: not under jit.
+        trim_leading_zeros: first leave out zeros in front of both, as NumPy: not under jit.
 
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
@@ -205,6 +200,7 @@ def polyint(p, m=1, k=None):
 
 # --- roots ----------------------------------------------------------------------------------------
 
+@composite
 def poly(seq_of_zeros):
     """The coefficients of the polynomial with leading coefficient 1 and these roots, highest power first.
 
@@ -221,11 +217,8 @@ def poly(seq_of_zeros):
     if z.ndim > 2 or z.ndim == 2 and (not z.size or z.shape[0] != z.shape[1]):
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {z.shape}")
     z = eigvals(z) if z.ndim == 2 else z
-    return _poly(z) if z.size else ones((), z.dtype)
-
-
-@composite
-def _poly(z):
+    if not z.size:
+        return ones((), z.dtype)
     places = arange(len(z) + 1)
 
     def times(p, factor):           # places beyond the degree stay 0, whatever the root
@@ -285,8 +278,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     Args:
         x: vector (m,).
         y: (m,) or (m, k), columns being fits of their own.
-        rcond: singular values below it times the greatest count as zero, m times the machine epsilon by
-            default.
+        rcond: singular values below it times the greatest are zero; m times the machine epsilon by default.
         full: return more.
         w: weights (m,) of the differences, not squared.
         cov: return the covariance, which is scaled by the mean squared residual unless it is "unscaled".

@@ -7,8 +7,8 @@ are each other's transpose share a file, or the upper one's rules are written wi
     arrays/shape                    axes made, merged, put in order and summed away; batching by axis maps
     arrays/precision                how exactly a contraction multiplies, and a function is computed
     arrays/elementwise_rules        what they share: types, lowering, derivatives by rows
-    arrays/elementwise              one row for each function of elements
-    arrays/powers                   powers of floats and of integers, the cube root
+    arrays/elementwise              arithmetic, comparisons, bits, conversions, choices: a row each
+    arrays/transcendental           exponentials, logarithms, roots, powers, circular and hyperbolic functions
     arrays/bit_formats              numbers as the bits of another type, with fewer bits
     arrays/rational_fits            numbers of approximations, what evaluates them
     arrays/special                  erf, the gamma family, Bessel functions

@@ -141,8 +141,7 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
                 advice: str = MEND_INDEX) -> None:
     """Is a static `index` one of `size` elements and `after` more?  Arrays of indices pass.
 
-    An index that is less than `first` (None: -size), or beyond the last, is logged once for each line of the
-    user's.
+    An index that is less than `first` (None: -size), or beyond the last, is logged once for each user's line.
 
     Raises:
         IndexError: for it, with the option `jax_check_static_indices` or `hlotrace_check_bounds`.

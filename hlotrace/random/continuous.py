@@ -1,4 +1,4 @@
-"""Random bits, and the continuous distributions."""
+"""Random bits; uniform, normal and Gumbel values, of which the other distributions are made."""
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.config import config
@@ -9,12 +9,12 @@ from ..primitives.arrays.bit_formats import bitcast_convert_type_p
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
 from ..primitives.arrays.slicing import slice_along
-from ..primitives.arrays.special import erf_inv_p, erf_p
+from ..primitives.arrays.special import erf_inv_p
+from ..primitives.arrays.transcendental import log, log1p_p
 from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
 
-__all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal",
-           "uniform"]
+__all__ = ["bits", "gumbel", "normal", "uniform"]
 
 
 # --- shared with the other distributions ----------------------------------------------------------
@@ -134,103 +134,27 @@ def normal_values(key, *, shape, dtype):
     if dtypes.is_complex(dtype):
         real, imaginary = (normal_values(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
         return e.div(e.complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
-    return e.mul(_sqrt2(dtype), erf_inv_p.bind(uniform_values(key, _above_minus_one(dtype), 1.0, shape=shape,
+    return e.mul(sqrt2(dtype), erf_inv_p.bind(uniform_values(key, above_minus_one(dtype), 1.0, shape=shape,
                                                       dtype=dtype)))
 
 
-def _sqrt2(dtype):
+def sqrt2(dtype):
     return scalar(np.sqrt(2), dtype)
 
 
-def _above_minus_one(dtype):
+def above_minus_one(dtype):
     return np.nextafter(np.array(-1, dtype), np.array(0, dtype))
 
 
-def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Standard normal values given that they are in (lower, upper).
-
-    Args:
-        shape: that of the result, by default that of the bounds.
-        dtype: a float, the default one unless given.
-
-    >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
-    >>> x.min() >= 1, x.mean().round(1)
-    (Array(True, dtype=bool), Array(1.5, dtype=float32))
-    """
-    key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
-    shape = result_shape("truncated_normal", shape, lower, upper)
-    return with_out_sharding(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding,
-                "random.truncated_normal")
-
-
-@composite(static=("shape", "dtype"))
-def _truncated_normal(key, lower, upper, *, shape, dtype):
-    lower, upper, root = spread(lower, dtype, shape), spread(upper, dtype, shape), _sqrt2(dtype)
-    a, b = (erf_p.bind(e.div(x, root)) for x in (lower, upper))
-    out = e.mul(root, erf_inv_p.bind(uniform_values(key, a, b, shape=shape, dtype=dtype)))
-    lower = e.nextafter_p.bind(lower, spread(np.inf, dtype, shape))
-    return e.minimum(e.nextafter_p.bind(upper, spread(-np.inf, dtype, shape)), e.maximum(lower, out))
-
-
-# --- distributions of one uniform value -----------------------------------------------------------
+# --- exponential, Gumbel --------------------------------------------------------------------------
 
 def exponential_of(u):
     """Exponential values from uniform ones."""
-    return e.neg(e.log1p_p.bind(e.neg(u)))
+    return e.neg(log1p_p.bind(e.neg(u)))
 
 
-@composite(static=("transform", "low", "shape", "dtype"))
-def _transformed(key, *, transform, low, shape, dtype):
-    """`transform` of uniform values in [low, 1)."""
-    return transform(uniform_values(key, low, 1.0, shape=shape, dtype=dtype))
-
-
-def _standard(name, transform, low, doc):
-    """A distribution without parameters; `low(dtype)` is the least uniform value `transform` is given."""
-    def sample(key, shape=(), dtype=None, *, out_sharding=None):
-        key, dtype = one_key(name, key), float_dtype(name, dtype)
-        out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape),
-                           dtype=dtype)
-        return with_out_sharding(out, out_sharding, f"random.{name}")
-    sample.__name__ = sample.__qualname__ = name
-    sample.__doc__ = doc
-    return sample
-
-
-def _tiny(dtype):
+def tiny(dtype):
     return dtypes.finfo(dtype).tiny
-
-
-exponential = _standard("exponential", exponential_of, lambda dtype: 0,
-                        """Values with density exp(-x) for x >= 0.
-
-    >>> x = jax.random.exponential(jax.random.key(0), (1000,))
-    >>> x.min() >= 0, x.mean().round(0)
-    (Array(True, dtype=bool), Array(1., dtype=float32))
-    """)
-laplace = _standard("laplace", lambda u: e.mul(e.sign_p.bind(u), e.log1p_p.bind(e.neg(
-    e.abs_p.bind(u)))), _above_minus_one, """Values with density exp(-|x|) / 2.
-
-    >>> x = jax.random.laplace(jax.random.key(0), (1000,))
-    >>> x.mean().round(0), jnp.abs(x).mean().round(0)
-    (Array(0., dtype=float32), Array(1., dtype=float32))
-    """)
-logistic = _standard("logistic", lambda u: e.sub(e.log(u), e.log1p_p.bind(e.neg(u))), _tiny,
-                     """Values with distribution function 1 / (1 + exp(-x)).
-
-    >>> x = jax.random.logistic(jax.random.key(0), (1000,))
-    >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
-    (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
-    """)
-cauchy = _standard("cauchy", lambda u: e.tan_p.bind(e.mul(np.pi, e.sub(u, 0.5))),
-                   lambda dtype: dtypes.finfo(dtype).eps,
-                   """Values with density 1 / (pi (1 + x^2)).
-
-    It has no mean; half of the values are in [-1, 1].
-
-    >>> (jnp.abs(jax.random.cauchy(jax.random.key(0), (1000,))) < 1).mean().round(1)
-    Array(0.5, dtype=float32)
-    """)
 
 
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
@@ -257,11 +181,11 @@ def is_high(name, mode):
 @composite(static=("shape", "dtype", "high"), name="gumbel")
 def gumbel_values(key, *, shape, dtype, high):
     if not high:
-        u = uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype)
-        return e.neg(e.log(e.neg(e.log(u))))
+        u = uniform_values(key, float(tiny(dtype)), 1.0, shape=shape, dtype=dtype)
+        return e.neg(log(e.neg(log(u))))
     coarse, fine = two_scales(key, shape, dtype)
-    u = e.select(e.ge(coarse, 0.5), coarse, e.add(e.add(coarse, fine), float(_tiny(dtype))))
-    return e.neg(e.log(exponential_of(u)))
+    u = e.select(e.ge(coarse, 0.5), coarse, e.add(e.add(coarse, fine), float(tiny(dtype))))
+    return e.neg(log(exponential_of(u)))
 
 
 def two_scales(key, shape, dtype):

@@ -95,8 +95,7 @@ _STIRLING = np.array([0.08106146679532726, 0.04134069595540929, 0.02767792568499
 
 
 def _stirling(k):
-    # JAX takes the last entry for all that is larger, and the same streams as its are worth the 0.8 % in rare
-    # ratios
+    # JAX takes the last entry for all that is larger: its streams are worth the 0.8 % in rare ratios
     return jnp.asarray(_STIRLING, k.dtype)[jnp.clip(k, 0, 9).astype("int32")]
 
 
@@ -146,8 +145,7 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     Args:
         p: the probabilities of the outcomes, along the last axis, up to a common factor.
-        shape: that of the result, whose last axis is of the outcomes; by default that of `n` and p[..., 0],
-            and then their number.
+        shape: the result's, last the outcomes; by default that of `n` and p[..., 0], and their number.
         dtype: that of the result, the default float by default.
         unroll: how many outcomes are done in one step of a loop.
 

@@ -15,6 +15,7 @@ from ..primitives.arrays.reduce import argmax_p
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ..primitives.arrays.slicing import iota_p, slice_along
 from ..primitives.arrays.sort import sort, top_k_p
+from ..primitives.arrays.transcendental import log
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
 from .continuous import float_dtype, gumbel_values, halves, is_high, result_shape, two_scales, uniform_values
 from .keys import one_key
@@ -277,7 +278,7 @@ def _weighted(key, p, *, shape, replace, high):
     if not dtypes.is_float(dtype):
         p, dtype = e.convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
     if not replace:
-        noisy = e.add(gumbel_values(key, shape=shape_of(p), dtype=dtype, high=high), e.log(p))
+        noisy = e.add(gumbel_values(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
         return reshape(e.convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
                        shape)
     total = cumsum_p.bind(p, axis=0, reverse=False)

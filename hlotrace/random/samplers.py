@@ -1,4 +1,4 @@
-"""Distributions with parameters, from uniform, normal, exponential and gamma values.
+"""Distributions made from uniform, normal, exponential and gamma values.
 
 Where no source is named, that is the definition of the distribution, or the inverse of its distribution
 function (L. Devroye, Non-Uniform Random Variate Generation, 1986).
@@ -7,18 +7,19 @@ from .. import lax, numpy as jnp
 from ..numpy.util import joint_shape, shape as shape_of
 from ..placement.out_sharding import over_auto_axes
 from ..primitives.common import canonical_shape, static_int
-from .continuous import exponential_of, halves, normal_values, result_shape, spread, uniform_values
+from .continuous import (
+    above_minus_one, exponential_of, halves, normal_values, result_shape, spread, sqrt2, tiny, uniform_values)
 from .discrete import rademacher_values
 from .gamma import random_gamma_p
 from .sampler import integer_dtype, law, own_dtype
 
-__all__ = ["ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
-           "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "pareto", "rayleigh", "t",
-           "triangular", "wald", "weibull_min"]
+__all__ = ["ball", "beta", "cauchy", "chisquare", "dirichlet", "double_sided_maxwell", "exponential", "f",
+           "gamma", "generalized_normal", "geometric", "laplace", "loggamma", "logistic", "lognormal",
+           "maxwell", "pareto", "rayleigh", "t", "triangular", "truncated_normal", "wald", "weibull_min"]
 
 
-def _unit(key, shape, dtype):
-    return uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
+def _unit(key, shape, dtype, low=0.0):
+    return uniform_values(key, float(low), 1.0, shape=shape, dtype=dtype)
 
 
 def _shape_alone(name, shape, *_):
@@ -26,6 +27,53 @@ def _shape_alone(name, shape, *_):
 
 
 # --- from uniform values --------------------------------------------------------------------------
+
+@law(shape=(), fit=_shape_alone)
+def exponential(key, *, shape, dtype):
+    """Values with density exp(-x) for x >= 0.
+
+    >>> x = jax.random.exponential(jax.random.key(0), (1000,))
+    >>> x.min() >= 0, x.mean().round(0)
+    (Array(True, dtype=bool), Array(1., dtype=float32))
+    """
+    return exponential_of(_unit(key, shape, dtype))
+
+
+@law(shape=(), fit=_shape_alone)
+def laplace(key, *, shape, dtype):
+    """Values with density exp(-|x|) / 2.
+
+    >>> x = jax.random.laplace(jax.random.key(0), (1000,))
+    >>> x.mean().round(0), jnp.abs(x).mean().round(0)
+    (Array(0., dtype=float32), Array(1., dtype=float32))
+    """
+    u = _unit(key, shape, dtype, above_minus_one(dtype))
+    return lax.sign(u) * lax.log1p(-lax.abs(u))
+
+
+@law(shape=(), fit=_shape_alone)
+def logistic(key, *, shape, dtype):
+    """Values with distribution function 1 / (1 + exp(-x)).
+
+    >>> x = jax.random.logistic(jax.random.key(0), (1000,))
+    >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
+    (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
+    """
+    u = _unit(key, shape, dtype, tiny(dtype))
+    return lax.log(u) - lax.log1p(-u)
+
+
+@law(shape=(), fit=_shape_alone)
+def cauchy(key, *, shape, dtype):
+    """Values with density 1 / (pi (1 + x^2)).
+
+    It has no mean; half of the values are in [-1, 1].
+
+    >>> (jnp.abs(jax.random.cauchy(jax.random.key(0), (1000,))) < 1).mean().round(1)
+    Array(0.5, dtype=float32)
+    """
+    return lax.tan(jnp.pi * (_unit(key, shape, dtype, jnp.finfo(dtype).eps) - 0.5))
+
 
 @law
 def rayleigh(key, scale, *, shape, dtype):
@@ -88,6 +136,21 @@ def geometric(key, p, *, shape, dtype):
 
 
 # --- from normal values ---------------------------------------------------------------------------
+
+@law
+def truncated_normal(key, lower, upper, *, shape, dtype):
+    """Standard normal values given that they are in (lower, upper).
+
+    >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
+    >>> x.min() >= 1, x.mean().round(1)
+    (Array(True, dtype=bool), Array(1.5, dtype=float32))
+    """
+    root = sqrt2(dtype)
+    a, b = lax.erf(lower / root), lax.erf(upper / root)
+    out = root * lax.erf_inv(uniform_values(key, a, b, shape=shape, dtype=dtype))
+    lower = lax.nextafter(lower, spread(jnp.inf, dtype, shape))
+    return lax.min(lax.nextafter(upper, spread(-jnp.inf, dtype, shape)), lax.max(lower, out))
+
 
 @law
 def lognormal(key, sigma=1.0, *, shape, dtype):

@@ -394,12 +394,10 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
         nfft: the length of the transforms, filled with zeros.
         detrend: False, 'constant', 'linear', or a function of segments (..., nperseg).
         return_onesided: of real signals, the frequencies from 0 on alone.
-        boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant',
-            None not at all.
+        boundary: how half a segment at each end goes on: 'zeros', 'even', 'odd', 'constant', None not at all.
         padded: fill the last segment with zeros.
     Returns:
-        Zxx has the shape (..., frequencies in place of `axis`, ..., segments), and is scaled by 1 /
-        sum(window).
+        Zxx (..., frequencies in place of `axis`, ..., segments) is scaled by 1 / sum(window).
     Raises:
         ValueError: for arguments that do not fit.
         ShapeError: for shapes that do not fit.
@@ -421,12 +419,10 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     Other arguments are as in `stft`.
 
     Args:
-        y: None for x itself, whose density is real; the shorter one is filled with zeros, other axes
-            broadcast.
+        y: None for x itself, whose density is real; zeros fill up the shorter one, other axes broadcast.
         nperseg: 256 by default.
         scaling: 'density', a power in a unit of frequency, or 'spectrum'.
-        average: 'mean' or 'median', which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85,
-            2012, appendix B).
+        average: 'mean' or 'median', unbiased (Allen et al., "FINDCHIRP", Phys. Rev. D 85, 2012, appendix B).
 
     >>> f, P = jax.scipy.signal.csd(jnp.array([0., 2.] * 8), None, nperseg=8, detrend=False)
     >>> P.real.argmax()
@@ -470,8 +466,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, in
           boundary=True, time_axis=-1, freq_axis=-2):
     """(times, x): the signal of a short-time Fourier transform, from the segments, weighted by the window.
 
-    Where the squares of the windows sum to less than 1e-10, x is not known and not scaled.  Other arguments
-    are as in `stft`.
+    Where squares of the windows sum to less than 1e-10, x is not scaled.  Other arguments are as in `stft`.
 
     Args:
         nperseg: what follows from the number of frequencies by default.

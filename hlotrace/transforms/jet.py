@@ -25,7 +25,7 @@ from ..core.jaxpr import Jaxpr, Var, eval_jaxpr
 from ..core.primitive import PassRules, Primitive, missing
 from ..core.symbolic_zeros import nonzero_mask
 from ..core.trace import Trace, Tracer, entering
-from ..primitives.arrays import elementwise as e
+from ..primitives.arrays import elementwise as e, transcendental as t
 from ..primitives.arrays.bit_formats import reduce_precision_p
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
@@ -412,12 +412,12 @@ RULES = PassRules("jet", by_derivative, lambda p: True, {
              reduce_scatter_p, all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p,
              select_and_scatter_add_p, select_and_gather_add_p),
     bilinear: (e.mul_p, dot_general_p, conv_general_dilated_p),
-    _div: (e.div_p,), _log(0.0): (e.log_p,), _log(1.0): (e.log1p_p,),
-    quadratic(0, 1, 0): (e.exp_p,), quadratic(1, 1, 0): (e.expm1_p,),
-    quadratic(0, math.log(2), 0): (e.exp2_p,), quadratic(1, 0, 1): (e.tan_p,),
-    quadratic(1, 0, -1): (e.tanh_p,), quadratic(0, 1, -1): (e.logistic_p,),
-    _circular(e.sin_p, e.cos_p, -1): (e.sin_p, e.cos_p),
-    _circular(e.sinh_p, e.cosh_p, 1): (e.sinh_p, e.cosh_p),
+    _div: (e.div_p,), _log(0.0): (t.log_p,), _log(1.0): (t.log1p_p,),
+    quadratic(0, 1, 0): (t.exp_p,), quadratic(1, 1, 0): (t.expm1_p,),
+    quadratic(0, math.log(2), 0): (t.exp2_p,), quadratic(1, 0, 1): (t.tan_p,),
+    quadratic(1, 0, -1): (t.tanh_p,), quadratic(0, 1, -1): (t.logistic_p,),
+    _circular(t.sin_p, t.cos_p, -1): (t.sin_p, t.cos_p),
+    _circular(t.sinh_p, t.cosh_p, 1): (t.sinh_p, t.cosh_p),
     _calling: (jit_p, remat_p), _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
 
 

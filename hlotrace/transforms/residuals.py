@@ -16,8 +16,8 @@ from ..core.avals import physical
 from ..core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from ..primitives.arrays import elementwise as e, shape
 from ..primitives.arrays.elementwise_rules import add_any_p
-from ..primitives.arrays.powers import integer_pow_p
 from ..primitives.arrays.slicing import iota_p
+from ..primitives.arrays.transcendental import integer_pow_p
 
 CHEAP = frozenset((
     e.neg_p, e.add_p, add_any_p, e.sub_p, e.mul_p, e.div_p, e.square_p, e.max_p, e.min_p, e.abs_p, e.sign_p,

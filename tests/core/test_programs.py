@@ -15,7 +15,8 @@ from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.primitive import Primitive
 from hlotrace.core.programs import (
     cached, constant_key, embed_constants, trace_closed, trace_primitive, without_source_info)
-from hlotrace.primitives.arrays.elementwise import cos_p, mul_p, sin_p
+from hlotrace.primitives.arrays.elementwise import mul_p
+from hlotrace.primitives.arrays.transcendental import cos_p, sin_p
 from hlotrace.primitives.programs.calls import jit_p
 
 pytestmark = pytest.mark.quick

@@ -15,7 +15,7 @@ from hlotrace.core.primitive import Primitive
 from hlotrace.lowering.lowered import lower
 from hlotrace.lowering.module import Locations, Module
 from hlotrace.lowering.outline import Block
-from hlotrace.primitives.arrays.elementwise import cos_p, sin_p
+from hlotrace.primitives.arrays.transcendental import cos_p, sin_p
 from hlotrace.primitives.programs.calls import jit_p
 from hlotrace.runtime.mlir.bindings import parse_module
 from hlotrace.sharding import Mesh, NamedSharding, P

@@ -26,7 +26,7 @@ import numpy as np
 from .. import config as options, source_info
 from ..array import Array
 from ..avals import is_arraylike
-from ..config import Config, config
+from ..config import Config, config, state
 from ..errors import did_you_mean, page_of
 
 _RAISE = opmap["RAISE_VARARGS"]
@@ -61,7 +61,9 @@ def boundary(function: Callable[..., Any], called: str | None = None, method: bo
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return recall(function, args, kwargs) if recalled else function(*args, **kwargs)
+            if recalled and not state.trace.staging:
+                return recall(function, args, kwargs)
+            return function(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
@@ -230,9 +232,9 @@ _ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}
 def _name_parameters(error: BaseException, refused: re.Match[str], name: str | None,
                      entry: FrameType) -> None:
     """Add to Python's message about arguments the name that the user called, and its parameters."""
-    function = entry.f_locals.get("function", entry.f_locals.get("fun"))
+    function = entry.f_locals.get("function")
     if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
-        code = function.__code__
+        code = inspect.unwrap(function).__code__
         names = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
                  if n not in ("self", "cls")]
         if not names:       # it hands on what it is given
@@ -252,8 +254,8 @@ def _name_unfit(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, 
     """Is it one of the arguments that cannot do what Python asked of it, by the message, which has the name
     of its type, or its text?  Then the message says which."""
     quoted = set(re.findall(r"'([\w.]+)'", error.args[0]))
-    function = entry.f_locals.get("function", entry.f_locals.get("fun"))
-    code = getattr(function, "__code__", None)
+    function: Any = entry.f_locals.get("function")
+    code = getattr(inspect.unwrap(function), "__code__", None)
     names = code.co_varnames[:code.co_argcount] if code else ()
     names += tuple(map("argument {}".format, range(len(names), len(args))))
     given = {**dict(zip(names, args)), **kwargs}

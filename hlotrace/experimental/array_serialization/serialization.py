@@ -119,8 +119,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
         Args:
             tensorstore_specs: for each what `get_tensorstore_spec` gives.
-            on_commit_callback: called in process 0, in the background, when all processes have written
-                everything.
+            on_commit_callback: called in process 0, in the background, once all processes have written.
             transaction: tensorstore's, to write within.
         Raises:
             TypeError: for what is not a jax.Array, or keys (write their `key_data`).

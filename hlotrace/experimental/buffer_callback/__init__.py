@@ -32,8 +32,7 @@ def buffer_callback(callback, result_shape_dtypes, *, has_side_effect=False, vma
         vmap_method: as in `ffi.ffi_call`.
         input_output_aliases: {i: j}: result j starts with what argument i has, counted by arrays, in its
             memory where that is free.
-        command_buffer_compatible: on a GPU the work that the callback starts may be recorded once and played
-            again without it.
+        command_buffer_compatible: on a GPU what it starts may be recorded once and played again without it.
     Returns:
         The function of arrays, or pytrees of them.
 

@@ -146,8 +146,7 @@ def _check_specs(name, what, said, found):
 def colocated_python_class(cls):
     """A class whose objects call the methods of `cls` as `colocated_python` would.
 
-    The object of `cls` is made with the same arguments when a method is first called.  Its attributes are not
-    to be read.
+    The object of `cls` is made, with these arguments, for its first call.  Its attributes are not read.
 
     >>> from hlotrace.experimental.colocated_python import colocated_python_class
     >>> @colocated_python_class

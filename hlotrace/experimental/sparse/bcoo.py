@@ -4,8 +4,7 @@
 *dense].  An element with an index out of bounds is padding: those made here have the sizes of the sparse axes
 as indices, and 0.  Elements with the same indices are added.
 
-Each operation is written for one element of the batch, with gathers, scatters and sorts, and mapped over the
-batch axes.
+Each operation is written for one element of the batch, by gathers, scatters, sorts, and mapped over batches.
 """
 import math
 import operator
@@ -140,12 +139,6 @@ def _check(mat):
                              f"shape={shape}")
 
 
-def _sizes(mat):
-    """The shapes (batch, sparse, dense)."""
-    n = mat.n_batch
-    return mat.shape[:n], mat.shape[n:n + mat.n_sparse], mat.shape[n + mat.n_sparse:]
-
-
 def groups(mat, axes):
     """`axes` of an array, as axes of the batch, numbers of sparse ones and numbers of dense ones."""
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
@@ -167,8 +160,8 @@ def bcoo_todense(mat):
     >>> sparse.bcoo_todense(sparse.BCOO((jnp.array([1., 2.]), jnp.array([[1], [1]])), shape=(3,)))
     Array([0., 3., 0.], dtype=float32)
     """
-    _, sparse, dense = _sizes(is_bcoo("bcoo_todense", mat))
-    out = batched(partial(scattered, shape=sparse + dense), mat.n_batch)(mat.data, mat.indices)
+    n = is_bcoo("bcoo_todense", mat).n_batch
+    out = batched(partial(scattered, shape=mat.shape[n:]), n)(mat.data, mat.indices)
     return jnp.broadcast_to(out, mat.shape)
 
 

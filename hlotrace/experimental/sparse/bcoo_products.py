@@ -47,8 +47,7 @@ def bcoo_multiply_dense(sp_mat, v):
 def bcoo_multiply_sparse(lhs, rhs):
     """The product, element by element, of two BCOOs, whose shapes broadcast.
 
-    It has lhs.nse * rhs.nse elements.  Where these are many, `bcoo_sum_duplicates(result, nse=)` leaves out
-    what is padding.
+    It has lhs.nse * rhs.nse elements.  If many, `bcoo_sum_duplicates(result, nse=)` leaves padding out.
 
     >>> a, b = (sparse.BCOO.fromdense(jnp.array(x)) for x in ([0., 2., 3.], [4., 5., 0.]))
     >>> sparse.bcoo_multiply_sparse(a, b).todense()

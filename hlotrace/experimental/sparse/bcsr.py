@@ -1,7 +1,6 @@
 """BCSR, batched compressed rows: a BCOO with column indices and, for each row, where its elements begin.
 
-Operations are those of the BCOO.  Padding has the number of columns as its index, and comes after the last
-row's end.
+Operations are those of the BCOO.  Padding has the number of columns as its index, after the last row's end.
 """
 
 import numpy as np

@@ -1,7 +1,6 @@
 """COO, CSR and CSC: matrices by coordinates, by compressed rows, by compressed columns, made of BCOO.
 
-Padding has the indices 0 and the number 0, but in compressed formats it comes after the end of the last row
-or column.
+Padding has the indices 0 and the number 0, but in compressed formats is after the last row or column.
 """
 
 from collections.abc import Callable

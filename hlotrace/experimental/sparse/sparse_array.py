@@ -28,8 +28,7 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 class JAXSparse:
     """The base of the sparse arrays: pytrees whose first leaf is `data`.
 
-    A subclass names its arrays in `_arrays` and its flags in `_flags`; what it does not implement raises
-    NotImplementedError.
+    A subclass names its arrays in `_arrays` and its flags in `_flags`; the rest raises NotImplementedError.
     """
     __hash__ = None
     __array_ufunc__ = None      # NumPy arrays leave binary operations to this class

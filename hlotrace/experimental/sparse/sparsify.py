@@ -17,17 +17,17 @@ from ...core.primitive import PassRules, Primitive
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries, boundary, filtered
 from ...core.trace import Trace, Tracer, entering
-from ...primitives.arrays import elementwise as e
+from ...primitives.arrays import elementwise as e, transcendental as t
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise_rules import add_any_p
 from ...primitives.arrays.gather import gather_p
-from ...primitives.arrays.powers import cbrt_p, integer_pow_p
 from ...primitives.arrays.shape import (
     broadcast_in_dim_p, reduce_sum_p, reshape_p, same_axes, squeeze_p, transpose_p)
 from ...primitives.arrays.slicing import concatenate_p, copy_p, rev_p, slice_p
 from ...primitives.arrays.special import bessel_i1e_p, digamma_p, erfc_p, lgamma_p
+from ...primitives.arrays.transcendental import cbrt_p, integer_pow_p
 from ...primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
 from ...primitives.programs.cond_while import cond_p, groups, while_p
 from ...primitives.programs.remat import remat_p
@@ -321,12 +321,12 @@ def _of_both(by_places):
     """{rule: primitives} of what either format has a rule for."""
     return {
         _linear: (copy_p, e.neg_p, e.real_p, e.imag_p), _integer_pow: (integer_pow_p,),
-        _of_zero_zero: (e.abs_p, e.asin_p, e.asinh_p, e.atan_p, e.atanh_p, bessel_i1e_p, cbrt_p, e.conj_p,
-                        e.convert_element_type_p, e.expm1_p, e.log1p_p, e.sign_p, e.sin_p, e.sinh_p, e.sqrt_p,
-                        e.square_p, e.stop_gradient_p, e.tan_p, e.tanh_p),
-        _dense: (e.acos_p, e.acosh_p, e.cos_p, e.cosh_p, digamma_p, e.eq_p, erfc_p, e.exp_p, e.exp2_p, e.ge_p,
-                 e.gt_p, e.is_finite_p, e.le_p, lgamma_p, e.log_p, e.logistic_p, e.lt_p, e.ne_p, e.not_p,
-                 e.rsqrt_p),
+        _of_zero_zero: (e.abs_p, t.asin_p, t.asinh_p, t.atan_p, t.atanh_p, bessel_i1e_p, cbrt_p, e.conj_p,
+                        e.convert_element_type_p, t.expm1_p, t.log1p_p, e.sign_p, t.sin_p, t.sinh_p, t.sqrt_p,
+                        e.square_p, e.stop_gradient_p, t.tan_p, t.tanh_p),
+        _dense: (t.acos_p, t.acosh_p, t.cos_p, t.cosh_p, digamma_p, e.eq_p, erfc_p, t.exp_p, t.exp2_p, e.ge_p,
+                 e.gt_p, e.is_finite_p, e.le_p, lgamma_p, t.log_p, t.logistic_p, e.lt_p, e.ne_p, e.not_p,
+                 t.rsqrt_p),
         _call: (jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p),
         _by(lambda mat: mat.todense()): (todense_p,),
         _concatenate: (concatenate_p,), _dot_general: (dot_general_p,), _broadcast: (broadcast_in_dim_p,),

@@ -88,9 +88,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
         TypeError: for values that are not numbers.
         ValueError: for nested lists of unequal lengths.
 
-    >>> jnp.array([[1, 2], [3, 4.5]]), jnp.array(7)
-    (Array([[1. , 2. ],
-           [3. , 4.5]], dtype=float32), Array(7, dtype=int32, weak_type=True))
+    >>> jnp.array([[1, 2], [3, 4.5]]).tolist(), jnp.array(7)
+    ([[1.0, 2.0], [3.0, 4.5]], Array(7, dtype=int32, weak_type=True))
     >>> jnp.array([1, 2], dtype=jnp.bfloat16, ndmin=2)
     Array([[1, 2]], dtype=bfloat16)
     >>> jnp.array([[1, 2], [3]])
@@ -147,7 +146,10 @@ def _convert(value, dtype):
     elif _is_elsewhere(value):
         return _convert(share(value), dtype)
     elif not isinstance(value, (np.ndarray, np.generic)):
-        value = _foreign(value)
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            value = np.from_dlpack(value)
+        else:       # it has __array__ or the buffer protocol, or is a sequence
+            value = np.asarray(value)
     if dtype is not None and value.dtype.kind in _READ:
         value = np.asarray(given, dtype)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
@@ -166,13 +168,6 @@ def _is_elsewhere(value):
     if type(value) is np.ndarray or isinstance(value, Array) or not hasattr(value, "__dlpack_device__"):
         return False
     return value.__dlpack_device__()[0] != _HOST
-
-
-def _foreign(value):
-    """The NumPy array of an object with __array__, the buffer protocol or __dlpack__, or of a sequence."""
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    return np.asarray(value)
 
 
 def _leaves(value):
@@ -454,10 +449,8 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
         dtype: that of the result; by default it has the dtype and weak type of `fill_value`.
         device: a Device or a Sharding, where the result is placed.
 
-    >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
-    (Array([[7, 7],
-           [7, 7]], dtype=int8), Array([[1., 2.],
-           [1., 2.]], dtype=float32))
+    >>> jnp.full((2, 2), 7, dtype=jnp.int8).tolist(), jnp.full((2, 2), jnp.array([1., 2.])).tolist()
+    ([[7, 7], [7, 7]], [[1.0, 2.0], [1.0, 2.0]])
     """
     check_arraylike("full", fill_value)
     shape = _shape("full", shape)

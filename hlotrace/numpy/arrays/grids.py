@@ -45,10 +45,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         ValueError: for `copy=False`.
 
     >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
-    >>> x, y
-    (Array([[1, 2, 3],
-           [1, 2, 3]], dtype=int32), Array([[10, 10, 10],
-           [20, 20, 20]], dtype=int32))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
     >>> [v.shape for v in jnp.meshgrid(jnp.arange(3), jnp.arange(2), indexing="ij", sparse=True)]
     [(3, 1), (1, 2)]
     """
@@ -151,10 +149,8 @@ def indices(dimensions, dtype=None, sparse=False):
         sparse: a tuple of arrays with axes of size 1, instead of one array.
 
     >>> rows, columns = jnp.indices((2, 3))
-    >>> rows, columns
-    (Array([[0, 0, 0],
-           [1, 1, 1]], dtype=int32), Array([[0, 1, 2],
-           [0, 1, 2]], dtype=int32))
+    >>> rows.tolist(), columns.tolist()
+    ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     dimensions = canonical_shape(dimensions)
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
@@ -299,8 +295,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
 
     Args:
         multi_index: a tuple of arrays of ints.
-        mode: for what is out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap"
-            counts around.
+        mode: out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap" counts around.
         order: "C" for rows first, "F" for columns first.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([0, 2])), (2, 3))
@@ -349,9 +344,8 @@ class _AxisConcat:
     A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and the position
     of the axes of a part with fewer; "r" and "c" make matrices of `r_[...]`.
 
-    >>> jnp.r_[1:4, 0, 7.5], jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])]
-    (Array([1. , 2. , 3. , 0. , 7.5], dtype=float32, weak_type=True), Array([[1, 3],
-           [2, 4]], dtype=int32))
+    >>> jnp.r_[1:4, 0, 7.5], jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])].tolist()
+    (Array([1. , 2. , 3. , 0. , 7.5], dtype=float32, weak_type=True), [[1, 3], [2, 4]])
     """
 
     __iter__ = None     # else Python would count up without an end

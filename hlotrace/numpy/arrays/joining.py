@@ -44,11 +44,6 @@ def _join(*arrays, axis, dtype):
     return lax.concatenate(arrays, axis)
 
 
-def _joined(arrays, axis, dtype):
-    dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "concatenate")
-    return asarray(arrays[0], dtype) if len(arrays) == 1 else _many(_join, arrays, axis, dtype)
-
-
 def _many(first, arrays, axis, dtype):
     if dtype is None and len(arrays) > MANY:
         # all of them: promoted in pieces, values could be rounded twice
@@ -61,8 +56,7 @@ def concatenate(arrays, axis=0, dtype=None):
     """The arrays one after another along `axis`, promoted to one dtype.
 
     Args:
-        arrays: a sequence of arrays that agree in all other axes, or one array, whose slices along the first
-            axis are joined.
+        arrays: a sequence of arrays that agree in all other axes, or an array, whose rows are joined.
         axis: the axis; None flattens all of them.
         dtype: that of the result instead of the promoted one.
     Raises:
@@ -82,7 +76,9 @@ def concatenate(arrays, axis=0, dtype=None):
     if not ndim_of(arrays[0]):
         raise ValueError("Zero-dimensional arrays cannot be concatenated; see jnp.stack. Arrays to be joined "
                          "are passed in one list: concatenate([a, b]).")
-    return _joined(arrays, canonical_axis(axis, ndim_of(arrays[0])), dtype)
+    axis = canonical_axis(axis, ndim_of(arrays[0]))
+    dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "concatenate")
+    return asarray(arrays[0], dtype) if len(arrays) == 1 else _many(_join, arrays, axis, dtype)
 
 
 def concat(arrays, /, *, axis=0):

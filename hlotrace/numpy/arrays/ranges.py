@@ -11,10 +11,10 @@ from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.elementwise import (
-    abs_p, add, convert, div, floor_p, log, maximum, minimum, mul, sign_p, sub)
-from ...primitives.arrays.powers import power
+    abs_p, add, convert, div, floor_p, maximum, minimum, mul, sign_p, sub)
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
+from ...primitives.arrays.transcendental import log, power
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ...runtime.devices import transfer_guards
 from ..util import (

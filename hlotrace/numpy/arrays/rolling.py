@@ -27,25 +27,21 @@ __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 # --- repeating ------------------------------------------------------------------------------------
 
+@composite(static=("reps",))
 def tile(A, reps):
     """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
 
     Args:
         reps: an int or a sequence of them; what is missing on either side is 1.
 
-    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
-    (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],
-           [1, 2]], dtype=int32))
+    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1)).tolist()
+    (Array([1, 2, 1, 2], dtype=int32), [[1, 2], [1, 2]])
     """
     check_arraylike("tile", A)
     reps = canonical_shape(reps, "tile: reps")
     rank = max(len(reps), ndim_of(A))
-    return _tile(A, shape=(1,) * (rank - ndim_of(A)) + shape_of(A), reps=(1,) * (rank - len(reps)) + reps)
-
-
-@composite(static=("shape", "reps"))
-def _tile(a, *, shape, reps):
-    return lax.tile(lax.reshape(a, shape), reps)
+    a = lax.reshape(A, (1,) * (rank - ndim_of(A)) + shape_of(A))
+    return lax.tile(a, (1,) * (rank - len(reps)) + reps)
 
 
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
@@ -60,9 +56,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         ValueError: for negative ones or a wrong number.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
-    >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0)
-    (Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32), Array([[3, 4],
-           [3, 4]], dtype=int32))
+    >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0).tolist()
+    (Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32), [[3, 4], [3, 4]])
     >>> jax.jit(lambda n: jnp.repeat(jnp.arange(3), n, total_repeat_length=5))(jnp.array([2, 0, 1]))
     Array([0, 0, 2, 2, 2], dtype=int32)
     """
@@ -149,6 +144,7 @@ def flipud(m):
     return flip(m, 0)
 
 
+@composite(static=("k", "axes"))
 def rot90(m, k=1, axes=(0, 1)):
     """Turned by k quarters of a circle, from the first of `axes` to the second.
 
@@ -160,11 +156,7 @@ def rot90(m, k=1, axes=(0, 1)):
     if len(axes) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}")
     first, second = canonical_axes(tuple(axes), ndim_of(m))
-    return _rot90(m, k=operator.index(k) % 4, first=first, second=second)
-
-
-@composite(static=("k", "first", "second"))
-def _rot90(m, *, k, first, second):
+    k = operator.index(k) % 4
     if k == 2:
         return flip(m, (first, second))
     if k == 1:
@@ -180,10 +172,8 @@ def roll(a, shift, axis=None):
         axis: as many axes as shifts; None moves the elements of the flattened array.
 
     >>> x = jnp.arange(6).reshape(2, 3)
-    >>> jnp.roll(x, 1), jnp.roll(x, (1, -1), axis=(0, 1))
-    (Array([[5, 0, 1],
-           [2, 3, 4]], dtype=int32), Array([[4, 5, 3],
-           [1, 2, 0]], dtype=int32))
+    >>> jnp.roll(x, 1).tolist(), jnp.roll(x, (1, -1), axis=(0, 1)).tolist()
+    ([[5, 0, 1], [2, 3, 4]], [[4, 5, 3], [1, 2, 0]])
     """
     check_arraylike("roll", a)
     if isinstance(shift, (list, tuple)):

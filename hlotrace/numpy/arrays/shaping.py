@@ -137,6 +137,7 @@ def ravel(a, order="C", *, out_sharding=None):
     return reshape(a, -1, order, out_sharding=out_sharding)
 
 
+@composite(static=("new_shape",))
 def resize(a, new_shape):
     """The elements, repeated as often as needed, under a new shape.
 
@@ -145,16 +146,11 @@ def resize(a, new_shape):
            [2, 3, 1, 2]], dtype=int32)
     """
     check_arraylike("resize", a)
-    return _resize(a, shape=canonical_shape(new_shape, "resize: new_shape"))
-
-
-@composite(static=("shape",))
-def _resize(a, *, shape):
-    flat, wanted = lax.reshape(a, (aval_of(a).size,)), prod(shape)
+    shape, flat = canonical_shape(new_shape, "resize: new_shape"), lax.reshape(a, (aval_of(a).size,))
     if not flat.shape[0]:
         return lax.full(shape, 0, flat.dtype)
-    copies = lax.tile(flat, (-(-wanted // flat.shape[0]),))
-    return lax.reshape(slice_along(copies, 0, 0, wanted), shape)
+    copies = lax.tile(flat, (-(-prod(shape) // flat.shape[0]),))
+    return lax.reshape(slice_along(copies, 0, 0, prod(shape)), shape)
 
 
 # --- axes -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
-from ...primitives.arrays.elementwise import cos
+from ...primitives.arrays.transcendental import cos
 from ...primitives.common import np
 from ..elementwise.arithmetic import i0
 from ..elementwise.ufuncs import abs as abs_, sqrt

@@ -13,8 +13,9 @@ from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
-from ...primitives.arrays.powers import integer_pow_p, pow_p
 from ...primitives.arrays.special import bessel_i0e_p, bessel_i1e_p
+from ...primitives.arrays.transcendental import (
+    exp as _exp, exp2_p, integer_pow_p, log1p_p, logistic_p, pow_p, sin, sqrt)
 from ...primitives.common import np
 from ..arrays.creation import asarray
 from ..indexing.conditions import where
@@ -64,7 +65,7 @@ def sinc(x):
         series = sub(1, mul(square, div(series, 2 * k * (2 * k + 1))))
     # by the distance to the next whole number: x pi is rounded
     whole = 0 if dtypes.is_complex(dtype_of(x)) else e.round_p.bind(safe, rounding_method=0)
-    sine = e.sin(mul(sub(safe, whole), float(np.pi)))
+    sine = sin(mul(sub(safe, whole), float(np.pi)))
     if type(whole) is not int:
         sine = select(eq(e.abs_p.bind(e.rem_p.bind(*e.pair(whole, 2))), 1), neg(sine), sine)
     return select(near, series, div(sine, mul(safe, float(np.pi))))
@@ -83,7 +84,7 @@ def i0(x):
 def _unscaled(scaled, x):
     if dtype_of(x) in e.HALVES:
         return convert(_unscaled(scaled, convert(x, dtypes.float32)), dtype_of(x))
-    root = e.exp(mul(e.maximum(x, neg(x)), 0.5))     # max, unlike abs, has slope 0 at 0
+    root = _exp(mul(e.maximum(x, neg(x)), 0.5))     # max, unlike abs, has slope 0 at 0
     return mul(mul(scaled.bind(x), root), root)      # the result is finite where its square is not yet
 
 
@@ -122,8 +123,7 @@ def remainder(x1, x2):
 def floor_divide(x1, x2):
     """The greatest integer that is not above x1 / x2, in the promoted dtype.
 
-    Infinities are as in the array API standard: that of x1 / x2 for an infinite x1, and 0 with its sign for
-    an infinite x2.
+    As in the array API standard, that of x1 / x2 for an infinite x1, and 0 with its sign for an infinite x2.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2), jnp.floor_divide(7., 2)
     (Array([ 3, -4], dtype=int32), Array(3., dtype=float32, weak_type=True))
@@ -263,7 +263,7 @@ def hypot(x1, x2):
     large, small = select(first, b, a), select(first, a, b)
     ratio = div(small, select(eq(large, 0), 1, large))
     result = select(e.and_p.bind(eq(large, 0), eq(small, 0)), mul(_add(a, b), 0.5),
-                    mul(large, e.sqrt(_add(1, e.square(ratio)))))
+                    mul(large, sqrt(_add(1, e.square(ratio)))))
     return select(e.or_p.bind(eq(a, np.inf), eq(b, np.inf)), np.inf, result)
 
 
@@ -274,13 +274,13 @@ def _log_of_sum(name, doc, exp, unit, weak):
         high, low = select(x1_first, x1, x2), select(x1_first, x2, x1)
         difference = sub(low, high)
         undefined = ne(difference, difference)      # equal infinities, or NaN
-        tail = div(e.log1p_p.bind(exp(select(undefined, 0, difference))), unit)
+        tail = div(log1p_p.bind(exp(select(undefined, 0, difference))), unit)
         return select(undefined, _add(x1, x2), _add(high, tail))
 
     def share(t, _, x, other):      # of the sum is exp(x); equal infinities move it both
         difference = mul(sub(x, other), unit)
         both = e.and_p.bind(eq(x, other), ne(difference, difference))
-        return mul(t, select(both, 1, e.logistic_p.bind(difference)))
+        return mul(t, select(both, 1, logistic_p.bind(difference)))
     def of_complex(x1, x2):         # the principal value
         out, period = function(x1, x2), 2 * np.pi / unit
         turns = e.round_p.bind(div(e.imag_p.bind(out), period), rounding_method=1)
@@ -295,12 +295,12 @@ logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: add
 
     >>> jnp.logaddexp(1000., 1000.) - 1000, jnp.logaddexp(-jnp.inf, 3.)
     (Array(0.69317627, dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
-    """, e.exp, 1, {"f": ALWAYS, "c": SCALARS})
+    """, _exp, 1, {"f": ALWAYS, "c": SCALARS})
 logaddexp2 = _log_of_sum("logaddexp2", """log2(2**x1 + 2**x2) without overflow.
 
     >>> jnp.logaddexp2(1000., 1000.), jnp.logaddexp2(-jnp.inf, 3.)
     (Array(1001., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
-    """, e.exp2_p.bind, float(np.log(2)),
+    """, exp2_p.bind, float(np.log(2)),
                          SCALARS)
 fmax = Binary("fmax", """The greater; the other where one is NaN.
 

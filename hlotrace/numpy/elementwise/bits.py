@@ -20,6 +20,8 @@ def _bit_weights(bitorder):
     return np.arange(8, dtype=np.uint8)[::-1 if bitorder == "big" else 1]
 
 
+@composite(static=("axis", "bitorder"))
+@promotes()
 def packbits(a, axis=None, bitorder="big"):
     """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros.
 
@@ -40,12 +42,6 @@ def packbits(a, axis=None, bitorder="big"):
         raise TypeError("packbits: Expected an input array of integer or boolean data type")
     _bit_weights(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (asarray(a), canonical_axis(axis, ndim_of(a)))
-    return _packbits(a, axis=axis, bitorder=bitorder)
-
-
-@composite(static=("axis", "bitorder"))
-@promotes()
-def _packbits(a, *, axis, bitorder):
     a = moveaxis(a, axis, -1)
     bits = convert(not_equal(a, 0), dtypes.uint8)
     bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (a.ndim - 1) + [(0, -a.shape[-1] % 8, 0)])
@@ -53,6 +49,8 @@ def _packbits(a, *, axis, bitorder):
     return moveaxis(sum_(bits, -1, dtype=dtypes.uint8), -1, axis)
 
 
+@composite(static=("axis", "count", "bitorder"))
+@promotes()
 def unpackbits(a, axis=None, count=None, bitorder="big"):
     """The bits of bytes along `axis`, as uint8.
 
@@ -73,12 +71,6 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
                         f"{aval_of(a).dtype}")
     _bit_weights(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (asarray(a), canonical_axis(axis, ndim_of(a)))
-    return _unpackbits(a, axis=axis, count=count, bitorder=bitorder)
-
-
-@composite(static=("axis", "count", "bitorder"))
-@promotes()
-def _unpackbits(a, *, axis, count, bitorder):
     a = moveaxis(a, axis, -1)
     bits = (a[..., None] >> _bit_weights(bitorder)) & np.uint8(1)
     bits = bits.reshape(*a.shape[:-1], a.shape[-1] * 8)

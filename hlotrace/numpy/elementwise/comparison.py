@@ -49,6 +49,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@composite(static=("equal_nan",))
 def array_equal(a1, a2, equal_nan=False):
     """Have both arrays the same shape and the same elements?
 
@@ -57,11 +58,7 @@ def array_equal(a1, a2, equal_nan=False):
     >>> jnp.array_equal(jnp.arange(3), [0, 1, 2]), jnp.array_equal(jnp.arange(3), 0)
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
-    return _array_equal(*_sequences("array_equal", a1, a2), equal_nan=equal_nan)
-
-
-@composite(static=("equal_nan",))
-def _array_equal(a1, a2, equal_nan):
+    a1, a2 = _sequences("array_equal", a1, a2)
     if shape(a1) != shape(a2):
         return full((), False, np.dtype(bool))
     same = equal(a1, a2)
@@ -70,17 +67,14 @@ def _array_equal(a1, a2, equal_nan):
     return all(same)
 
 
+@composite
 def array_equiv(a1, a2):
     """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast.
 
     >>> jnp.array_equiv(jnp.ones(3), 1), jnp.array_equiv(jnp.ones(3), jnp.ones(2))
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
-    return _array_equiv(*_sequences("array_equiv", a1, a2))
-
-
-@composite
-def _array_equiv(a1, a2):
+    a1, a2 = _sequences("array_equiv", a1, a2)
     try:
         joint_shape(shape(a1), shape(a2))
     except ValueError:

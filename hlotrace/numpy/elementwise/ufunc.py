@@ -38,9 +38,8 @@ class ufunc:
     Array([2., 0., 1.], dtype=float32)
     >>> jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3]))
     Array([3, 7], dtype=int32)
-    >>> jnp.maximum.outer(jnp.array([0, 2]), jnp.array([1, 3])), jnp.add.identity, jnp.exp.nin
-    (Array([[1, 3],
-           [2, 3]], dtype=int32), 0, 1)
+    >>> jnp.maximum.outer(jnp.array([0, 2]), jnp.array([1, 3])).tolist(), jnp.add.identity, jnp.exp.nin
+    ([[1, 3], [2, 3]], 0, 1)
     """
 
     def __init__(self, func, nin, nout=1, *, name=None, identity=None, module=None):

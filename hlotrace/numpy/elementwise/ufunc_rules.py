@@ -15,7 +15,7 @@ from ...core.avals import aval_of
 from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
-from ...core.surface.boundary import reraise_for_user
+from ...core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ...core.trace import EVAL
 from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.elementwise_rules import accepted
@@ -186,6 +186,8 @@ class Unary(ufunc):
                 if primitive is not None:
                     return state.trace.process(primitive, (x,), {})     # as `bind` does
             return self.general(x)
+        except HoldsArray:
+            return self(arrays_of(x))
         except Exception as error:
             reraise_for_user(error, f"jnp.{self.__name__}", (x,))
             raise
@@ -238,6 +240,8 @@ class Binary(ufunc):
                     if make is not None and (operand := make(x1)) is not None:
                         return state.trace.process(primitive, (operand, x2), {})
             return self.general(x1, x2)
+        except HoldsArray:
+            return self(*arrays_of((x1, x2)))
         except Exception as error:
             reraise_for_user(error, f"jnp.{self.__name__}", (x1, x2))
             raise

@@ -25,8 +25,7 @@ __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """x where the condition holds (is not 0), else y; all three broadcast.
 
-    x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand
-    safe first.
+    x and y get one dtype.  Both are computed: to keep NaN out of a derivative, make operands safe first.
 
     With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
 
@@ -161,6 +160,7 @@ def argwhere(a, *, size=None, fill_value=None):
 
 # --- choices --------------------------------------------------------------------------------------
 
+@composite
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.
 
@@ -181,14 +181,9 @@ def select(condlist, choicelist, default=0):
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
-    return _select(list(condlist), list(choicelist), default)
-
-
-@composite
-def _select(conditions, choices, default):
-    *choices, out = promote_dtypes(*choices, default)
-    alike = split_alike(*conditions, *choices)
-    conditions, choices = alike[:len(conditions)], alike[len(conditions):]
+    *choices, out = promote_dtypes(*choicelist, default)
+    alike = split_alike(*condlist, *choices)
+    conditions, choices = alike[:len(condlist)], alike[len(condlist):]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         out = where(condition, choice, out)
     return out

@@ -65,8 +65,7 @@ class Entry(typing.NamedTuple):
 
     kind "slice": value is (start, size, step); "int": a Python int, counted from the front; "array": an
     integer array or traced scalar; and without an axis of the operand: "new" (None), "flag" (a boolean
-    scalar, as an index array of length 0 or 1), "gap" (an Ellipsis, which separates arrays even where it
-    is for no axis).
+    scalar, as an index array of length 0 or 1), "gap" (an Ellipsis: it separates arrays even if for no axis).
     """
     kind: str
     value: typing.Any = None

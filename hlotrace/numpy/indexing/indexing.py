@@ -170,8 +170,7 @@ class Addresses(typing.NamedTuple):
     `columns` gives for each indexed axis of the operand (axis, how): an int names the operand that holds its
     indices, (start,) a fixed start, (start, size, step, axis in batch, given) an arithmetic sequence, of
     which the start, if it is given, is an operand.  `batch` is
-    the shape of the index vectors, `offset` the position and `common` the shape of the broadcast index arrays
-    in it.
+    the shape of the index vectors, `offset` the position and `common` the shape of the index arrays in it.
     """
     columns: tuple
     batch: tuple

@@ -474,8 +474,7 @@ def _step(value, how, what):
 def _replaced(value, steps, written, how):
     """The array with the part that the steps select, one after another, written or added to.
 
-    A part of ints and slices is moved inside of the array, as where it is read; of arrays, what is outside is
-    dropped.
+    A part of ints and slices is moved inside of the array, as in reading; of arrays, what is outside is left.
     """
     if not steps:
         return getattr(value.at[...], how)(written)

@@ -22,16 +22,15 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 def _reduced(data, ids, combine, operation, num, flags, bucket_size):
     """One scatter into rows of the identity; with buckets, one for each, whose results are then reduced."""
     reduction, identity = reducer_of(combine)
-    if combine in (add_p, mul_p) and (wide := wider(data.dtype)) != data.dtype:     # sums of ones end at 256
-        rows = _reduced(data.astype(wide), ids, combine, operation, num, flags, bucket_size)
-        return rows.astype(data.dtype)
     buckets = () if bucket_size is None else (-(-ids.shape[0] // bucket_size),)
     rows = broadcast_in_dim(identity(data.dtype), (*buckets, num, *data.shape[1:]), ())
     index = (*[arange(ids.shape[0]) // bucket_size for _ in buckets], ids)
     ordered, unique, mode = flags
     rows = indexing.update(rows, index, data, operation, indices_are_sorted=ordered, unique_indices=unique,
                            mode=mode, wrap=False)
-    return reduction.bind(rows, axes=(0,)) if buckets else rows
+    if not buckets:
+        return rows
+    return reduction.bind(rows.astype(wider(rows.dtype)), axes=(0,)).astype(rows.dtype)
 
 
 def _segments(name, combine, operation, verb, none, example):

@@ -93,8 +93,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
     Args:
         a: an array; the edges have its dtype, floating point also for integers.
-        bins: how many, or an array, which is returned as it is; names of rules, such as 'auto', are not
-            supported.
+        bins: how many, or an array, which is returned as it is; no names of rules, such as 'auto'.
         range: (low, high); from the least to the greatest element by default.
         weights: not used.
 
@@ -189,14 +188,12 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
     Args:
         sample: points as rows (n, d).
-        bins: a number for all axes, or a sequence with a number or edges for each; cells are as the bins of
-            `histogram`.
+        bins: a number for all axes, or a number or edges for each; cells are as the bins of `histogram`.
         range: None, or for each axis None or (low, high).
         weights: (n,).
         density: make the integral 1.
     Returns:
-        Counts with d axes, int32 without weights and density; and a list of d vectors of edges, floating
-        point also for integers.
+        Counts with d axes, int32 without weights and density; and d vectors of edges, always floats.
 
     >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
     >>> counts
@@ -231,9 +228,8 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
         bins: a number or edges for both axes, or a pair of these.
 
     >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
-    >>> counts, y
-    (Array([[1, 0],
-           [0, 2]], dtype=int32), Array([0., 2., 4.], dtype=float32))
+    >>> counts.tolist(), y
+    ([[1, 0], [0, 2]], Array([0., 2., 4.], dtype=float32))
     """
     check_arraylike("histogram2d", x, y)
     if ndim(x) != 1 or shape(x) != shape(y):

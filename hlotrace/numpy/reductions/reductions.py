@@ -170,8 +170,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     Args:
         axis: an int, a tuple of them, or None for all axes; the name of a mapped axis is an axis too.
         dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
-            (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
-            rounded.
+            (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32, then round.
         out: not supported; None.
         keepdims: axes stay at size 1.
         initial: a scalar that is added.
@@ -229,9 +228,8 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     What it takes and raises is as for `max`; `initial` is an upper bound of the result.
 
     >>> x = jnp.array([[1, 5], [7, 3]])
-    >>> jnp.min(x), jnp.min(x, axis=1, keepdims=True), jnp.min(jnp.array([1., jnp.nan]))
-    (Array(1, dtype=int32), Array([[1],
-           [3]], dtype=int32), Array(nan, dtype=float32))
+    >>> jnp.min(x), jnp.min(x, axis=1, keepdims=True).tolist(), jnp.min(jnp.array([1., jnp.nan]))
+    (Array(1, dtype=int32), [[1], [3]], Array(nan, dtype=float32))
     """
     return reduction("min", MIN, a, axis, None, out, keepdims, initial, where)
 
@@ -282,10 +280,6 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @composite(static=("axis", "keepdims"))
-def _count_nonzero(a, axis, keepdims):
-    return sum(ne(cast(a, dtype_of(a)), 0) if dtype_of(a) != dtypes.bool_ else a, axis, keepdims=keepdims)
-
-
 def count_nonzero(a, axis=None, keepdims=False):
     """The number of nonzero elements along `axis`, as int32 (int64 with x64).
 
@@ -293,14 +287,10 @@ def count_nonzero(a, axis=None, keepdims=False):
     Array([1, 0, 2], dtype=int32)
     """
     check_arraylike("count_nonzero", a)
-    return _count_nonzero(a, reduced_axes(axis, ndim(a)), bool(keepdims))
+    return sum(ne(cast(a, dtype_of(a)), 0) if dtype_of(a) != dtypes.bool_ else a, axis, keepdims=keepdims)
 
 
-@composite(static=("axis", "keepdims"))
-def _ptp(a, axis, keepdims):
-    return sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
-
-
+@composite(static=("axis", "out", "keepdims"))
 def ptp(a, axis=None, out=None, keepdims=False):
     """The range, maximum less minimum, over `axis`.
 
@@ -311,7 +301,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     """
     no_out("ptp", out)
     check_arraylike("ptp", a)
-    return _ptp(a, reduced_axes(axis, ndim(a)), bool(keepdims))
+    return sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
 # --- ignoring nan ---------------------------------------------------------------------------------
@@ -435,21 +425,17 @@ def argmin(a, axis=None, out=None, keepdims=None):
     return _position("argmin", reduce.argmin_p, a, axis, out, keepdims)
 
 
-@composite(static=("position", "fill", "axis", "keepdims"))
-def _nan_position(a, position, fill, axis, keepdims):
-    a = cast(a, dtype_of(a))
-    missing = is_nan(a)
-    out = position(select(missing, fill, a), axis, keepdims=keepdims)
-    return select(all(missing, axis, keepdims=keepdims), -1, out)
-
-
+@composite(static=("name", "position", "fill", "axis", "out", "keepdims"))
 def _nan_argument(name, position, fill, a, axis, out, keepdims):
     no_out(name, out)
     check_arraylike(name, a)
     if not dtypes.is_inexact(dtype_of(a)):
         return position(a, axis, keepdims=keepdims)
     axis = None if axis is None else canonical_axis(axis, ndim(a))
-    return _nan_position(a, position, fill, axis, bool(keepdims))
+    a = cast(a, dtype_of(a))
+    missing = is_nan(a)
+    out = position(select(missing, fill, a), axis, keepdims=keepdims)
+    return select(all(missing, axis, keepdims=keepdims), -1, out)
 
 
 def nanargmax(a, axis=None, out=None, keepdims=None):
@@ -510,12 +496,10 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
 def cumsum(a, axis=None, dtype=None, out=None):
     """The running sum along `axis`, of the flattened array for None, in `dtype`.
 
-    Integers keep their dtype and may wrap around, where NumPy widens them; bools count in int32 (int64 with
-    x64).
+    Integers keep their dtype and may wrap (NumPy widens them); bools count in int32 (int64 with x64).
 
-    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
-    (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
-           [4, 6]], dtype=int32))
+    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
+    (Array([ 1,  3,  6, 10], dtype=int32), [[1, 2], [4, 6]])
     >>> jnp.cumsum(jnp.array([100, 100], jnp.int8)), jnp.cumsum(jnp.array([True, False, True]))
     (Array([100, -56], dtype=int8), Array([1, 1, 2], dtype=int32))
     """

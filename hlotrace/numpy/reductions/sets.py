@@ -192,9 +192,8 @@ def unique_inverse(x, /, *, size=None, fill_value=None):
     """(values, inverse_indices) of the distinct elements; every NaN is distinct.
 
     >>> values, places = jnp.unique_inverse(jnp.array([[3, 1], [3, 2]]))
-    >>> values, values[places]
-    (Array([1, 2, 3], dtype=int32), Array([[3, 1],
-           [3, 2]], dtype=int32))
+    >>> values, values[places].tolist()
+    (Array([1, 2, 3], dtype=int32), [[3, 1], [3, 2]])
     """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
@@ -265,8 +264,7 @@ def _common(values, second, places, first, last):
     running = cumsum_p.bind(second, axis=0, reverse=False)
     begins = eq(positions(shape_of(values)), first)
     mask = and_p.bind(begins, and_p.bind(eq(second, 0), eq(take_along(second, last, 0), 1)))
-    # those of the first array come first in a group: then follow those of the second, as many as
-    # `from_second`
+    # in a group those of the first array come first, then `from_second` of the second
     from_second = convert(sub(take_along(running, last, 0), running), index_dtype())
     follower = minimum(add(sub(last, from_second), 1), shape_of(values)[0] - 1)
     return mask, places, take_along(places, follower, 0)
@@ -361,21 +359,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return _typed(_chosen(values, mask, size, fill_value)[0], ar1, ar2)
 
 
-@composite(static=("invert", "method"))
-def _isin(element, test_elements, invert, method):
-    element, test = promote_dtypes(element, flat(test_elements))
-    x, n = flat(cast(element, dtype_of(element))), shape_of(test)[0]
-    m = shape_of(x)[0]
-    if method == "compare_all" or method == "auto" and n <= 32 or not n:
-        equal = eq(broadcast_in_dim(x, (m, n), (0,)), broadcast_in_dim(test, (m, n), (1,)))
-        found = reduce_or_p.bind(equal, axes=(1,))
-    else:
-        test, = sort(test, dimension=0)
-        place = searchsorted(test, x, method="sort" if method == "sort" else "scan")
-        found = eq(take_along(test, minimum(place, n - 1), 0), x)
-    return reshape(not_p.bind(found) if invert else found, shape_of(element))
-
-
+@composite(static=("assume_unique", "invert", "method"))
 def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
     """Is each element one of `test_elements`?  NaN never is.
 
@@ -393,4 +377,14 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     if method not in ("compare_all", "binary_search", "sort", "auto"):
         raise ValueError(f"method={method!r} is not implemented; options are 'compare_all', 'binary_search', "
                          "'sort', and 'auto'")
-    return _isin(element, test_elements, bool(invert), method)
+    element, test = promote_dtypes(element, flat(test_elements))
+    x, n = flat(cast(element, dtype_of(element))), shape_of(test)[0]
+    m = shape_of(x)[0]
+    if method == "compare_all" or method == "auto" and n <= 32 or not n:
+        equal = eq(broadcast_in_dim(x, (m, n), (0,)), broadcast_in_dim(test, (m, n), (1,)))
+        found = reduce_or_p.bind(equal, axes=(1,))
+    else:
+        test, = sort(test, dimension=0)
+        place = searchsorted(test, x, method="sort" if method == "sort" else "scan")
+        found = eq(take_along(test, minimum(place, n - 1), 0), x)
+    return reshape(not_p.bind(found) if invert else found, shape_of(element))

@@ -45,13 +45,7 @@ def _check_sort(name, a, axis, kind, order):
     return None if axis is None else canonical_axis(axis, ndim(a))
 
 
-@composite(static=("axis", "stable", "descending"))
-def _sort(a, axis, stable, descending):
-    a, axis = (flat(a), 0) if axis is None else (a, axis)
-    a, = sort_arrays(a, dimension=axis, is_stable=stable)
-    return rev_p.bind(a, dimensions=(axis,)) if descending else a
-
-
+@composite(static=("axis", "kind", "order", "stable", "descending"))
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     """`a` in order along `axis`.
 
@@ -70,7 +64,10 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     Array([[3, 9],
            [2, 1]], dtype=int32)
     """
-    return _sort(a, _check_sort("sort", a, axis, kind, order), bool(stable), bool(descending))
+    axis = _check_sort("sort", a, axis, kind, order)
+    a, axis = (flat(a), 0) if axis is None else (a, axis)
+    a, = sort_arrays(a, dimension=axis, is_stable=stable)
+    return rev_p.bind(a, dimensions=(axis,)) if descending else a
 
 
 @composite(static=("axis", "stable", "descending", "dtype"))
@@ -99,14 +96,7 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
     return _argsort(a, _check_sort("argsort", a, axis, kind, order), bool(stable), bool(descending), dtype)
 
 
-@composite(static=("axis",))
-def _lexsort(keys, axis):
-    if not shape_of(keys[0]):
-        return scalar(0, index_dtype())
-    keys = [cast(k, dtype_of(k)) for k in keys[::-1]]
-    return sort_arrays(*keys, positions(shape_of(keys[0]), axis), dimension=axis, num_keys=len(keys))[-1]
-
-
+@composite(static=("axis", "batch_size"))
 def lexsort(keys, axis=-1, *, batch_size=16):
     """The indices that sort by several keys of one shape; the last key counts most.
 
@@ -128,7 +118,11 @@ def lexsort(keys, axis=-1, *, batch_size=16):
     check_arraylike("lexsort", *keys)
     if len({shape(k) for k in keys}) > 1:
         raise ValueError(f"all keys need to be the same shape, got {', '.join(str(shape(k)) for k in keys)}")
-    return _lexsort(keys, canonical_axis(axis, ndim(keys[0])) if ndim(keys[0]) else 0)
+    axis = canonical_axis(axis, ndim(keys[0])) if ndim(keys[0]) else 0
+    if not shape_of(keys[0]):
+        return scalar(0, index_dtype())
+    keys = [cast(k, dtype_of(k)) for k in keys[::-1]]
+    return sort_arrays(*keys, positions(shape_of(keys[0]), axis), dimension=axis, num_keys=len(keys))[-1]
 
 
 def _check_partition(name, a, kth, axis):
@@ -173,12 +167,6 @@ def argpartition(a, kth, axis=-1):
 
 
 @composite
-def _sort_complex(a):
-    dtype = dtype_of(a)
-    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
-    return sort_arrays(a, dimension=ndim(a) - 1)[0]
-
-
 def sort_complex(a):
     """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part.
 
@@ -187,7 +175,9 @@ def sort_complex(a):
     """
     check_arraylike("sort_complex", a)
     canonical_axis(-1, ndim(a))
-    return _sort_complex(a)
+    dtype = dtype_of(a)
+    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
+    return sort_arrays(a, dimension=ndim(a) - 1)[0]
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
@@ -288,17 +278,6 @@ _SEARCHES = {"compare_all": _by_comparing, "scan": _by_bisection, "scan_unrolled
 
 
 @composite(static=("side", "method"))
-def _searchsorted(a, v, sorter, side, method):
-    a, v = promote_dtypes(a, v)
-    if sorter is not None:
-        a = take_along(a, sorter, 0)
-    if not shape_of(a)[0]:
-        return full(shape_of(v), 0, dtypes.int32)
-    found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
-    return reshape(e.convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32),
-                   shape_of(v))
-
-
 def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     """Where in the sorted vector `a` to put each of `v` to keep it sorted.
 
@@ -308,8 +287,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         a: a vector; it and `v` are promoted to one dtype.
         side: before equal elements ('left') or after them ('right').
         sorter: the indices that sort `a`.
-        method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
-            pairs.
+        method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares pairs.
     Returns:
         int32 of the shape of `v`.
 
@@ -331,21 +309,17 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         if not dtypes.is_integer(dtype_of(sorter)) or shape(sorter) != shape(a):
             raise ValueError(f"sorter must hold integers in the shape of a, {shape(a)}; got "
                              f"{aval_of(sorter).str_short()}")
-    return _searchsorted(a, v, sorter, side, method)
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        a = take_along(a, sorter, 0)
+    if not shape_of(a)[0]:
+        return full(shape_of(v), 0, dtypes.int32)
+    found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
+    return reshape(e.convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32),
+                   shape_of(v))
 
 
 @composite(static=("right", "method"))
-def _digitize(x, bins, right, method):
-    n, = shape_of(bins)
-    if not n:
-        return full(shape_of(x), 0, dtypes.int32)
-    side = "left" if right else "right"
-    upward = searchsorted(bins, x, side, method=method)
-    downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
-    first, last = (slice_along(bins, 0, i, i + 1) for i in (0, n - 1))
-    return e.select(reshape(_before(last, first), ()), downward, upward)
-
-
 def digitize(x, bins, right=False, *, method=None):
     """The index of the bin that each of `x` is in, as int32; 0 and len(bins) are outside.
 
@@ -363,4 +337,12 @@ def digitize(x, bins, right=False, *, method=None):
     if ndim(bins) != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes "
                          "over its rows")
-    return _digitize(x, bins, bool(right), method or "scan")
+    method = method or "scan"
+    n, = shape_of(bins)
+    if not n:
+        return full(shape_of(x), 0, dtypes.int32)
+    side = "left" if right else "right"
+    upward = searchsorted(bins, x, side, method=method)
+    downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
+    first, last = (slice_along(bins, 0, i, i + 1) for i in (0, n - 1))
+    return e.select(reshape(_before(last, first), ()), downward, upward)

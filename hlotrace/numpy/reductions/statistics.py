@@ -13,6 +13,7 @@ from ...primitives.arrays.reduce import argmax_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
 from ...primitives.arrays.slicing import iota_p, slice_along
 from ...primitives.arrays.sort import sort, take_along
+from ...primitives.arrays.transcendental import sqrt
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
@@ -55,8 +56,7 @@ def _mean(a, where, axis, keepdims, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The mean over `axis`: an int, a tuple of them, or None for all; NaN where there are no elements.
 
-    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back
-    rounded.
+    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32, and are rounded.
 
     Args:
         dtype: what to compute in and to give.
@@ -73,25 +73,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     return _mean(a, where, hashable_axis(axis), bool(keepdims), dtype)
 
 
-@composite(static=("axes", "keepdims", "with_weights"))
-def _average(a, weights, axes, keepdims, with_weights):
-    if weights is None:
-        a, = promote_dtypes_inexact(a)
-        result = mean(a, axes, keepdims=keepdims)
-        if not with_weights:
-            return result
-        return result, full(shape_of(result), prod([shape(a)[i] for i in axes]), dtype_of(result))
-    a, weights = promote_dtypes_inexact(a, weights)
-    if shape(weights) != shape(a):      # one weight for each position along the axes
-        order = sorted(range(len(axes)), key=axes.__getitem__)
-        weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
-    dtype = dtype_of(a)
-    a, weights = (cast(x, wider(dtype)) for x in (a, weights))
-    total = sum_(weights, axes, keepdims=keepdims)
-    result = cast(e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total), dtype)
-    return (result, cast(total, dtype)) if with_weights else result
-
-
+@composite(static=("axis", "returned", "keepdims"))
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
     """The mean over `axis` weighted by `weights`, of the shape of `a` or of its `axis`.
 
@@ -115,7 +97,21 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis: "
                              f"{shape(a)} along {axis}, got {shape(weights)}: give one for each entry of "
                              "that axis.")
-    return _average(a, weights, axes, bool(keepdims), bool(returned))
+    if weights is None:
+        a, = promote_dtypes_inexact(a)
+        result = mean(a, axes, keepdims=keepdims)
+        if not returned:
+            return result
+        return result, full(shape_of(result), prod([shape(a)[i] for i in axes]), dtype_of(result))
+    a, weights = promote_dtypes_inexact(a, weights)
+    if shape(weights) != shape(a):      # one weight for each position along the axes
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
+    dtype = dtype_of(a)
+    a, weights = (cast(x, wider(dtype)) for x in (a, weights))
+    total = sum_(weights, axes, keepdims=keepdims)
+    result = cast(e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total), dtype)
+    return (result, cast(total, dtype)) if returned else result
 
 
 @composite(static=("axis", "keepdims", "dtype", "name"))
@@ -144,7 +140,7 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     total = sum_(squares, axes, keepdims=keepdims, where=mask)
     count = broadcast_to_shape(count, shape_of(total))
     found = cast(e.select(e.gt(count, 0), e.div(total, count), np.nan), dtype)
-    return e.sqrt(found) if name == "std" else found
+    return sqrt(found) if name == "std" else found
 
 
 def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correction):
@@ -161,8 +157,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    Dtypes, and arguments that are not named here, are as for `mean`; complex `a` has a real variance.  NaN
-    where n <= ddof.
+    Dtypes and other arguments are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
 
     Args:
         ddof: what is taken off the divisor.
@@ -187,18 +182,12 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     return _variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-def _present(a, where):
-    """The mask of the elements that are not NaN and for which `where` is true."""
-    a = cast(a, dtype_of(a))
-    mask = e.not_p.bind(is_nan(a))
-    return mask if where is None else e.and_p.bind(mask, as_mask(where, shape(a)))
-
-
 def _without_nan(name, function, a, out, where, **options):
     no_out(name, out)
     check_arraylike(name, a)
     if dtypes.is_inexact(dtype_of(a)):
-        where = _present(a, where)
+        there = e.not_p.bind(is_nan(cast(a, dtype_of(a))))
+        where = there if where is None else e.and_p.bind(there, as_mask(where, shape(a)))
     return function(a, where=where, **options)
 
 
@@ -295,8 +284,7 @@ def _cov(variables, fweights, aweights, ddof, dtype):
     often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
     weights = e.mul(often, much)
     total = sum_(weights)
-    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much
-    # ** 2)
+    # Unbiased for repeated observations; of aweights, as in NumPy, n is total ** 2 / sum(often * much ** 2)
     divisor = e.sub(total, e.mul(cast(ddof, kind), e.div(sum_(e.mul(weights, much)), total)))
     x = x - (sum_(x * weights, 1) / total)[:, None]
     return (matmul(x * weights, conj(x).T) / e.maximum(divisor, 0.0)).squeeze().astype(dtype)
@@ -321,7 +309,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
 def _corrcoef(c):
     if not ndim(c):
         return c / c
-    deviation = e.sqrt(c.diagonal().real)
+    deviation = sqrt(c.diagonal().real)
     c = c / deviation[:, None] / deviation
     parts = (e.real(c), e.imag_p.bind(c)) if dtypes.is_complex(c.dtype) else (c,)
     parts = [e.maximum(e.minimum(part, 1.0), -1.0) for part in parts]
@@ -331,11 +319,6 @@ def _corrcoef(c):
 # --- quantiles ------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
-
-
-def _as_float(n, like):
-    """A size as a number beside `like`, also where it is not known yet."""
-    return full(shape_of(like), n, dtype_of(like)) if is_symbolic_dim(n) else float(n)
 
 
 @custom_jvp
@@ -357,7 +340,8 @@ def _at(rows, *positions):
     the row, and the last of each row.
     """
     m, n = shape_of(rows)
-    most, k = _as_float(n - 1, positions[0]), shape_of(positions[0])[1]
+    shape = shape_of(positions[0])
+    most, k = full(shape, n - 1, dtype_of(rows)) if is_symbolic_dim(n) else float(n - 1), shape[1]
     inside = [e.maximum(e.minimum(position, most), 0.0) for position in positions]
     places = e.convert(concatenate([*inside, full((m, 1), n - 1, dtype_of(rows))], 1), dtypes.int32)
     found, ends = _ranked(rows, places), [k * i for i in range(len(positions) + 1)]
@@ -467,8 +451,7 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         overwrite_input: not supported; False.
-        method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes
-            weights.
+        method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; weights need the last.
         keepdims: axes stay at size 1.
         weights: of the shape of `a` or of its axis.
     Raises:

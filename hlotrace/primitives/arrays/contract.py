@@ -99,8 +99,9 @@ def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_ele
     if dimension_numbers is None:
         dtype = product_dtype(dtype_of(x), dtype_of(y), preferred_element_type)
         shape = tuple(sizes[c] for c in out_labels)
-        return _multiply(*(_spread(convert(v, dtype, aval_of(v).weak_type), shape, where)
-                           for v, where in zip((x, y), permutation)))
+        x, y = (_spread(convert(v, dtype, aval_of(v).weak_type), shape, where)
+                for v, where in zip((x, y), permutation))
+        return and_p.bind(x, y) if dtypes.is_bool(dtype) else mul(x, y)
     if exchange:
         x, y, precision = y, x, swapped(precision)
     out = dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
@@ -112,10 +113,6 @@ def _spread(x, shape, where):
     """`x` with its axes put at the places `where` of a larger shape."""
     order = sorted(range(len(where)), key=where.__getitem__)
     return broadcast_in_dim(transpose(x, order), shape, sorted(where))
-
-
-def _multiply(x, y):
-    return and_p.bind(x, y) if dtypes.is_bool(dtype_of(x)) else mul(x, y)
 
 
 def reduce_axes(x, axes):
@@ -252,8 +249,7 @@ def _lower(ctx, eqn, x, y):
 def _on_whole_words(ctx, eqn, x, y):
     """A product of bytes into ints on a GPU, of sizes that are multiples of 4; None where it is one already.
 
-    cuBLAS takes no others (NVIDIA, cuBLAS, "cublasGemmEx": CUDA_R_8I), and XLA gives it some, with wrong
-    numbers.
+    cuBLAS takes no others (NVIDIA, cuBLAS, "cublasGemmEx": CUDA_R_8I), and XLA's are wrong.
     """
     (a, b), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
     if not ctx.platform.whole_words or out.dtype.kind not in "iu" or (
@@ -349,8 +345,7 @@ def _unreduced_lower(ctx, eqn, x, y):
     return _lower(ctx, eqn.replace(params=params), x, y)
 
 
-# the product of operands whose contracted dimensions the mesh axes `unreduced` split, before the sum over
-# them
+# the product where the mesh axes `unreduced` split the contracted dimensions, before the sum over these
 unreduced_dot_general_p = Primitive(
     "unreduced_dot_general", sharding=_axes, linear="each",
     batching=_batching_of(lambda: unreduced_dot_general_p),

@@ -5,6 +5,7 @@ from . import elementwise as e
 from .reduce import combiner, reducer_of, region
 from .shape import Mapped
 from .slicing import concatenate_p, interleave_p, rev_p, slice_along
+from .transcendental import exp, log1p_p
 from .window import window_attributes
 
 
@@ -97,7 +98,7 @@ def _logaddexp(x, y):
     high, low = e.select(first, x, y), e.select(first, y, x)
     difference = e.sub(low, high)
     undefined = e.ne(difference, difference)        # equal infinities, or NaN
-    tail = e.log1p_p.bind(e.exp(e.select(undefined, 0, difference)))
+    tail = log1p_p.bind(exp(e.select(undefined, 0, difference)))
     return [e.select(undefined, e.add(x, y), e.add(high, tail))]
 
 
@@ -105,7 +106,7 @@ def _logaddexp_jvp(x, dx, y, dy):
     out, = _logaddexp(x, y)
 
     def weight(v):     # exp(v - out), 0 where v is -inf and out too
-        return e.select(e.is_finite_p.bind(_real(out)), e.exp(e.sub(v, out)),
+        return e.select(e.is_finite_p.bind(_real(out)), exp(e.sub(v, out)),
                         e.convert(e.is_finite_p.bind(_real(v)), dtype_of(v)))
     return [out, e.add(e.mul(dx, weight(x)), e.mul(dy, weight(y)))]
 

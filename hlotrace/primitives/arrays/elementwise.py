@@ -39,12 +39,6 @@ def ge(a, b): return ge_p.bind(*pair(a, b))
 def maximum(a, b): return max_p.bind(*pair(a, b))
 def minimum(a, b): return min_p.bind(*pair(a, b))
 def neg(x): return neg_p.bind(x)
-def exp(x): return exp_p.bind(x)
-def log(x): return log_p.bind(x)
-def sqrt(x): return sqrt_p.bind(x)
-def sin(x): return sin_p.bind(x)
-def cos(x): return cos_p.bind(x)
-def tanh(x): return tanh_p.bind(x)
 def real(x): return real_p.bind(x)
 def square(x): return square_p.bind(x)
 
@@ -239,7 +233,7 @@ def _clz_lower(ctx, eqn, x):
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu", lower=_clz_lower)
 
 
-def _mended(mend):
+def mended(mend):
     """The lowering of a function of a + bi that is not exact in XLA where a part is near 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
@@ -253,106 +247,8 @@ def _mended(mend):
     return lower
 
 
-def _infinite(a):
+def infinite(a):
     return eq(abs_p.bind(a), np.inf)
-
-
-def _loses(part, b):               # is `part` true, and infinity or NaN the other part?
-    return and_p.bind(part, not_p.bind(is_finite_p.bind(b)))
-
-
-def _near(a):                      # 0, where XLA takes sinh(a) as half of exp(a) - exp(-a): the digits cancel
-    return lt(abs_p.bind(a), 1)
-
-
-def _exp_of_infinite(a, b, out, function=None):       # exp or expm1: the size decides where it is infinite
-    lost = _loses(_infinite(a), b)
-    return complex_p.bind(select(lost, (function or exp)(a), real(out)),
-                          select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
-
-
-def _mended_expm1(a, b, out):      # XLA takes exp(a) as expm1(a) + 1, and cos(b) - 1 as that
-    half = sin(mul(b, 0.5))
-    part = sub(mul(expm1_p.bind(a), cos(b)), mul(square(half), 2))
-    out = complex_p.bind(select(_near(a), part, real(out)),
-                         select(lt(a, 0), mul(exp(a), sin(b)), imag_p.bind(out)))
-    return _exp_of_infinite(a, b, out, expm1_p.bind)
-
-
-def _log_of_infinite(a, b, out):
-    return complex_p.bind(select(or_p.bind(_infinite(a), _infinite(b)), np.inf, real(out)), imag_p.bind(out))
-
-
-def _sqrt_of_infinite(a, b, out):
-    up = and_p.bind(eq(a, -np.inf), ne(b, b))
-    return complex_p.bind(select(eq(a, np.inf), a, real(out)), select(up, np.inf, imag_p.bind(out)))
-
-
-def _tanh_on_axis(a, b, out):
-    return complex_p.bind(select(_loses(eq(a, 0), b), a, real(out)), imag_p.bind(out))
-
-
-def _mended_sinh(a, b, out):       # sinh(a) cos(b) + i cosh(a) sin(b)
-    part = select(_near(a), mul(sinh_p.bind(a), cos(b)), real(out))
-    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, part), imag_p.bind(out))
-
-
-def _mended_cosh(a, b, out):       # cosh(a) cos(b) + i sinh(a) sin(b)
-    part = select(_near(a), mul(sinh_p.bind(a), sin(b)), imag_p.bind(out))
-    return complex_p.bind(select(_loses(_infinite(a), b), np.inf, real(out)),
-                          select(_loses(eq(a, 0), b), 0, part))
-
-
-def _acos_of_nan(a, b, out):
-    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, real(out)), imag_p.bind(out))
-
-
-def _acosh_of_nan(a, b, out):
-    return complex_p.bind(real(out), select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, imag_p.bind(out)))
-
-
-def _acosh_dx(g, o, x):         # of real numbers also below -1, where there is no value
-    x = x if dtypes.is_complex(dtype_of(x)) else abs_p.bind(x)
-    return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
-
-
-def _asinh_of_nan(a, b, out):
-    return complex_p.bind(real(out), select(and_p.bind(ne(a, a), eq(b, 0)), b, imag_p.bind(out)))
-
-
-def _atanh_of_nan(a, b, out):
-    unknown = or_p.bind(ne(b, b), and_p.bind(ne(a, a), is_finite_p.bind(b)))
-    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), a, real(out)),
-                          select(unknown, np.nan, imag_p.bind(out)))
-
-
-exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
-                    lower=_mended(_exp_of_infinite))
-exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
-                     lower=in_single(lambda ctx, eqn, x: ctx.lower_fun(
-                         lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x)))
-expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
-                      lower=in_single(_mended(_mended_expm1), dtypes.float16))
-log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
-log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
-                      lower=_mended(_log_of_infinite))
-logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))),
-                         lower=in_single(lower_op, dtypes.float16))
-sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)),
-                     lower=_mended(_sqrt_of_infinite))
-rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
-
-
-def _mended_sin(a, b, out):        # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
-    return complex_p.bind(select(eq(a, 0), a, real(out)),
-                          select(_near(b), mul(sinh_p.bind(b), cos(a)), imag_p.bind(out)))
-
-
-# cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
-def _mended_cos(a, b, out):
-    size = select(_near(b), sinh_p.bind(b), select(ne(b, b), -1, minimum(maximum(b, -1), 1)))
-    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), _near(b)), neg(mul(sin(a), size)),
-                                            imag_p.bind(out)))
 
 
 def _square_lower(ctx, eqn, x):
@@ -368,37 +264,11 @@ def _square_lower(ctx, eqn, x):
 
 
 def _abs_of_infinite(a, b, out):   # also where the other part is NaN
-    return select(or_p.bind(_infinite(a), _infinite(b)), np.inf, out)
+    return select(or_p.bind(infinite(a), infinite(b)), np.inf, out)
 
 
-sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)),
-                    lower=_mended(_mended_sin))
-cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))),
-                    lower=_mended(_mended_cos))
-tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
-asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
-acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))),
-                     lower=_mended(_acos_of_nan))
-atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
-sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)),
-                     lower=_mended(_mended_sinh))
-cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)),
-                     lower=_mended(_mended_cosh))
-tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))),
-                     lower=_mended(_tanh_on_axis))
-asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
-                      lower=_mended(_asinh_of_nan))
-acosh_p = elementwise("acosh", "chlo.acosh", "fc", _acosh_dx, lower=_mended(_acosh_of_nan))
-atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(div(g, add(x, 1)), sub(1, x)),
-                      lower=_mended(_atanh_of_nan))
 square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
                        lower=_square_lower)
-
-
-def rsqrt(x):
-    return rsqrt_p.bind(x)
-
-
 floor_p = elementwise("floor", "stablehlo.floor", "f", makes_nan=False)
 ceil_p = elementwise("ceil", "stablehlo.ceil", "f", makes_nan=False)
 round_p = elementwise("round", None, "f", lower=lambda ctx, eqn, x: ctx.emit(
@@ -412,7 +282,7 @@ is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda
 def _sign_lower(ctx, eqn, x):
     aval = eqn.outvars[0].aval
     if not dtypes.is_unsigned(aval.dtype):
-        return _mended(lambda a, b, out: select(and_p.bind(eq(a, 0), eq(b, 0)), 0, out))(ctx, eqn, x)
+        return mended(lambda a, b, out: select(and_p.bind(eq(a, 0), eq(b, 0)), 0, out))(ctx, eqn, x)
     return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
 
 
@@ -435,7 +305,7 @@ def _abs_dx(g, o, x):
 
 
 abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=dtypes.real_of,
-                    lower=_mended(_abs_of_infinite), makes_nan=False)
+                    lower=mended(_abs_of_infinite), makes_nan=False)
 real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=dtypes.real_of,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
                      makes_nan=False, linear="first")

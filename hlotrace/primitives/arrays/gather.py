@@ -1,5 +1,4 @@
-"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max,
-scatter_apply.
+"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max, _apply.
 
 A gather reads one window of the operand for each index vector; XLA moves windows that stick out back
 inside, so only `FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index
@@ -202,6 +201,9 @@ def _scatter_sharding(x, indices, updates, *, dimension_numbers, **_):
     return AxisMap((tuple(ours), tuple(theirs), tuple(of_updates)), tuple(ours))
 
 
+_NARROW = dict.fromkeys((*e.HALVES, *dtypes.SMALL_FLOATS), dtypes.float32)
+
+
 class Scatter(Primitive):
     """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
     __slots__ = ("combine", "kinds")
@@ -227,9 +229,9 @@ class Scatter(Primitive):
             return ctx.lower_fun(functools.partial(self._clipped, **p), eqn, x, indices, updates)
         out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
         count = prod(eqn.invars[1].aval.shape[:-1])
-        if self.combine in (e.add_p, e.mul_p) and out.dtype in e.HALVES and not p["unique_indices"] and not (
-                type(count) is int and count <= 8):     # sums of ones would end at 256
-            return e.in_single(None)(ctx, eqn, x, indices, updates)
+        if self.combine in (e.add_p, e.mul_p) and out.dtype in _NARROW and not p["unique_indices"] and not (
+                type(count) is int and count <= 8):     # sums of ones would end at 256, of 8 bits at 16
+            return e.in_bytes(None, _NARROW, _NARROW)(ctx, eqn, x, indices, updates)
         window, inserted, index_map, batching, indices_batching = dnums
         element = ShapedArray((), out.dtype)
         body = ctx.region([element, element], lambda names: ([self._combined(ctx, eqn, element, *names)],

@@ -112,8 +112,7 @@ def _check_distinct(op: str, what: str, dims: Sequence[int], increasing: bool) -
 
 
 def check_index_vectors(op: str, indices: ShapedArray, index_map: Sequence[int], map_name: str) -> None:
-    """Has `indices`, along its last axis, one integer for each entry of `index_map`?  TypeError if it has
-    not."""
+    """Has `indices`, along its last axis, one integer for each entry of `index_map`?  Else a TypeError."""
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"{op}: indices must have an integer type, got {indices.str_short()}: convert them "
                         "with .astype(int)")

@@ -17,11 +17,12 @@ from ...core.trace import EVAL, entering
 from ..common import aval_of, dtype_of, dtypes, np, shape_of
 from ..programs.cond_while import while_p
 from .elementwise import (
-    abs_p, add, and_p, convert, div, elementwise, eq, exp, ge, gt, le, log, log1p_p, lt, mul, neg, not_p,
-    or_p, select, sqrt, square, sub)
+    abs_p, add, and_p, convert, div, elementwise, eq, ge, gt, le, lt, mul, neg, not_p, or_p, select, square,
+    sub)
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, full
 from .special import digamma_p, erfc_p, lgamma_p, no_derivative
+from .transcendental import exp, log, log1p_p, sqrt
 
 # steps of a loop; it needs about sqrt(72 a) of them at worst, and large a have other ways
 _LIMIT = 10_000

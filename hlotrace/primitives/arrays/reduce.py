@@ -209,8 +209,7 @@ def arg_reduction(name, before, worst, extreme_p):
         """First the value, then its first place: CPUs do both with vectors, and reduce pairs one by one.
 
         Floats are compared by their bits: broadcast as they are, XLA writes them to memory first.  A place
-        with a NaN is marked by its sign, which comes before all others: XLA's largest value of many may
-        leave NaNs out.
+        with a NaN is marked by its sign, which comes before all others: XLA's largest of many can lose it.
         """
         best, dtype = extreme_p.bind(x, axes=axes, numbers=True), dtype_of(x)
         signed = np.dtype("i4" if index_dtype.itemsize < 4 or index_dtype == np.int32 else "i8")

@@ -1,7 +1,6 @@
 """Axes made, merged, put in order and summed away: broadcast_in_dim, reshape, squeeze, transpose, reduce_sum.
 
-Their rules use each other only, and all rules above use them: `Mapped` is a primitive that is batched by
-its axis map.
+Their rules use each other only, and all rules above use them: a `Mapped` one is batched by its axis map.
 """
 import functools
 

@@ -7,11 +7,12 @@ import math
 from ...runtime.binding import exact_lgamma
 from ..common import dtype_of, dtypes, np, shape_of
 from .elementwise import (
-    abs_p, add, and_p, convert, div, eq, exp, gt, in_single, log, lt, mul, neg, pair, rem_p, round_p, select,
-    shift_right_arithmetic_p, shift_right_logical_p, sign_p, sin, sqrt, square, sub)
+    abs_p, add, and_p, convert, div, eq, gt, in_single, lt, mul, neg, pair, rem_p, round_p, select,
+    shift_right_arithmetic_p, shift_right_logical_p, sign_p, square, sub)
 from .elementwise_rules import elementwise, lower_op
 from .rational_fits import chebyshev
 from .shape import full
+from .transcendental import exp, log, sin, sqrt
 
 
 def no_derivative(name, operand):

@@ -10,6 +10,7 @@ import enum
 from ..arrays import elementwise as e
 from ..arrays.reduce import argmax_p
 from ..arrays.shape import Mapped, full, reduce_sum
+from ..arrays.transcendental import sqrt
 from ..common import aval_of, dtype_of, dtypes, np, scalar, shape_of
 from .factorizations import solve
 from .hessenberg_schur import complex_schur
@@ -188,7 +189,7 @@ def _unpacked(v, w):
 def _scaled_vectors(v):
     """Of length one, and with a real largest component, as LAPACK has them."""
     axis, n = len(shape_of(v)) - 2, shape_of(v)[-1]
-    v = e.div(v, columns(e.convert(e.sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
+    v = e.div(v, columns(e.convert(sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
     largest = reduce_sum(e.mul(v, _largest(v)), (axis,))
     return e.mul(v, columns(e.div(e.conj_p.bind(largest), e.convert(e.abs_p.bind(largest), dtype_of(v))), n))
 
@@ -202,8 +203,7 @@ def _largest(v):
 
 def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
                   implementation):
-    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, from the last row to
-    the first."""
+    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, last row first."""
     if implementation is not None:
         raise refuse("eig", "implementation", implementation, "this platform", "None")
     n = shape_of(x)[-1]
@@ -225,8 +225,7 @@ def _moved_vectors(v, w, da):
     """Tangents of unit right eigenvectors whose largest component is real.
 
     V^-1 dV has off the diagonal those of V^-1 dA V divided by distances of eigenvalues.  Multiples of the
-    vectors themselves come from how LAPACK scales them: lengths do not change, and the largest component
-    stays real.
+    vectors themselves come from how LAPACK scales them: lengths stay, and the largest component is real.
     """
     n = shape_of(v)[-1]
     dv = matmul(v, e.mul(differences(w), solve(v, matmul(da, v))))

@@ -65,8 +65,7 @@ def _padded(x, *size):
 def _lu_jvp(primals, tangents):
     """With M = inv(L) P dA inv(U), L^-1 dL is its strictly lower triangle and dU U^-1 the rest.
 
-    A wide or tall matrix is thought of as part of a square one: U has rows, or L columns, of the identity to
-    fill up.
+    A wide or tall matrix is part of a square one: U has rows, or L columns, of the identity to fill up.
     """
     (x,), (dx,) = primals, tangents
     packed, pivots, order = lu_p.bind(x)

@@ -5,6 +5,7 @@ from ...core.errors import ShapeError
 from ..arrays import elementwise as e
 from ..arrays.reduce import reduce_max_p
 from ..arrays.shape import Mapped, broadcast_in_dim
+from ..arrays.transcendental import sqrt
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
 from . import linalg_fallbacks
 from .factorizations import qr_p
@@ -125,7 +126,7 @@ def complex_schur(x):
         prev = e.sub(last, 1)
         a, b, c, d = at(prev, prev), at(prev, last), at(last, prev), at(last, last)
         half = e.div(e.sub(a, d), 2)
-        root = e.sqrt(e.add(e.mul(half, half), e.mul(b, c)))
+        root = sqrt(e.add(e.mul(half, half), e.mul(b, c)))
         one, other = e.add(half, root), e.sub(half, root)
         near = e.select(e.lt(e.abs_p.bind(one), e.abs_p.bind(other)), one, other)
         stuck = e.eq(e.rem_p.bind(i, scalar(10, INT32)), 9)

@@ -11,6 +11,7 @@ from ..arrays import elementwise as e
 from ..arrays.reduce import argmax_p, reduce_max_p
 from ..arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
 from ..arrays.slicing import rev_p
+from ..arrays.transcendental import sqrt
 from ..common import aval_of, dtype_of, dtypes, np, prod, scalar, shape_of
 from ..programs.cond_while import while_p
 from .shared import INT32, columns, conj, diagonal, eye_like, hermitian, part, place, rows, triangle
@@ -90,7 +91,7 @@ def reflector(x, at):
     scale = e.select(e.eq(scale, 0), 1.0, scale)
     unit = e.convert(scale, dtype)
     rest = total(size_squared(e.div(tail, broadcast_in_dim(unit, shape_of(x), ()))))
-    norm = e.mul(scale, e.sqrt(e.add(rest, size_squared(e.div(alpha, unit)))))
+    norm = e.mul(scale, sqrt(e.add(rest, size_squared(e.div(alpha, unit)))))
     real_alpha = e.real(alpha) if dtypes.is_complex(dtype) else alpha
     beta = e.convert(e.select(e.gt(real_alpha, 0), e.neg(norm), norm), dtype)
     done = e.eq(rest, 0)

@@ -1,15 +1,14 @@
-"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and
-factorizations alone.
+"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and factors.
 
 QDWH: Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition"
 (2010); the singular value decomposition from it: Nakatsukasa and Higham, "Stable and efficient spectral
 divide and conquer algorithms for the symmetric eigenvalue decomposition and the SVD" (2013).
 """
 from ..arrays import elementwise as e
-from ..arrays.powers import power
 from ..arrays.reduce import reduce_max_p, reduce_or_p
 from ..arrays.shape import full, reduce_sum
 from ..arrays.slicing import rev_p
+from ..arrays.transcendental import power, sqrt
 from ..common import dtype_of, dtypes, np, scalar, shape_of
 from .eigen import eigh_p
 from .factorizations import qr_p
@@ -21,14 +20,14 @@ from .triangular import cholesky_p, triangular_solve
 def _norm(x):
     """The Frobenius norm of each matrix."""
     n = len(shape_of(x))
-    return e.sqrt(reduce_sum(size_squared(x), (n - 2, n - 1)))
+    return sqrt(reduce_sum(size_squared(x), (n - 2, n - 1)))
 
 
 def _scale(x):
     """An upper bound of the largest singular value: the root of the product of both norms."""
     size, n = e.abs_p.bind(x), len(shape_of(x))
     largest = [reduce_max_p.bind(total(size, axis), axes=(n - 2,)) for axis in (-1, -2)]
-    bound = e.sqrt(e.mul(*largest))
+    bound = sqrt(e.mul(*largest))
     return e.select(e.eq(bound, 0), 1.0, bound)
 
 
@@ -38,9 +37,9 @@ def _weights(low):
     squared = e.mul(low, low)
     gap = e.maximum(e.sub(1.0, squared), 0.0)
     d = power(e.div(e.mul(gap, 4.0), e.mul(squared, squared)), 1 / 3)
-    root = e.sqrt(e.add(d, 1.0))
+    root = sqrt(e.add(d, 1.0))
     inner = e.add(e.sub(8.0, e.mul(d, 4.0)), e.div(e.mul(e.sub(2.0, squared), 8.0), e.mul(squared, root)))
-    a = e.add(root, e.mul(e.sqrt(e.maximum(inner, 0.0)), 0.5))
+    a = e.add(root, e.mul(sqrt(e.maximum(inner, 0.0)), 0.5))
     b = e.mul(e.mul(e.sub(a, 1.0), e.sub(a, 1.0)), 0.25)
     c = e.sub(e.add(a, b), 1.0)
     return a, b, c, e.div(e.mul(low, e.add(a, e.mul(b, squared))), e.add(e.mul(c, squared), 1.0))
@@ -51,8 +50,7 @@ def polar(x, most, eps):
 
     Args:
         most: at most this many steps.
-        eps: how near, relative to the largest, the smallest singular value may be to zero, and what U may
-            lack.
+        eps: how near zero the smallest singular value may be, over the largest, and what U may lack.
     """
     dtype = dtype_of(x)
     near, settled = scalar(5 * eps, real_dtype(dtype)), scalar((4 * eps) ** (1 / 3), real_dtype(dtype))
@@ -68,10 +66,10 @@ def polar(x, most, eps):
 
     def by_qr(u, c):        # works also where I + c U^H U has lost the smallest singular values
         eye = eye_like(block(u, rows=(0, shape_of(u)[-1])))
-        m, below = shape_of(u)[-2], joined([scaled(u, _over(u, e.sqrt(c))), eye], -2)
+        m, below = shape_of(u)[-2], joined([scaled(u, _over(u, sqrt(c))), eye], -2)
         q, _ = qr_p.bind(below, pivoting=False, full_matrices=False, use_magma=None)
         return scaled(matmul(block(q, rows=(0, m)), adjoint(block(q, rows=(m, None)))),
-                      _over(u, e.div(1.0, e.sqrt(c))))
+                      _over(u, e.div(1.0, sqrt(c))))
 
     def by_cholesky(u, c):
         gram = matmul(adjoint(u), u)

@@ -123,8 +123,7 @@ def _svd_polar(x, full_matrices, compute_uv, algorithm):
 def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """With M = U^H dA V, ds is the real part of its diagonal; U^H dU and V^H dV are skew-Hermitian with M
     diag(s) and diag(s) M, each plus its adjoint, divided by differences of squared singular values; what is
-    of dA outside of the spaces that U and V span turns these.  The imaginary part of M's diagonal is put into
-    dU.
+    of dA outside of the spaces that U and V span turns these.  The imaginary diagonal of M is put into dU.
     """
     (x,), (dx,) = primals, tangents
     m, n = shape_of(x)[-2:]

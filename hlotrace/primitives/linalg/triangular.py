@@ -4,8 +4,9 @@ Derivatives: Giles, "Collected matrix derivative results for forward and reverse
 differentiation" (2008); for Cholesky also Murray, "Differentiation of the Cholesky decomposition" (2016).
 """
 from ...core.axes import AxisMap
-from ..arrays.elementwise import add, div, eq, mul, neg, select, sqrt, square, sub
+from ..arrays.elementwise import add, div, eq, mul, neg, select, square, sub
 from ..arrays.shape import Mapped, full
+from ..arrays.transcendental import sqrt
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
 from .linalg_fallbacks import chosen, counted, replaced, scaled
 from .shared import (

@@ -2,8 +2,7 @@
 
 An axis is one of a mesh, inside `shard_map` and `pmap`, or that of a vmap with a name, where the batching
 rule computes what the devices would.  Every primitive takes one operand and `axes`, a tuple of names, the
-major one first.  `groups` (None, or tuples of positions along the one axis) restricts it to groups of
-devices.
+major one first.  `groups` (None, or tuples of positions along the axis) restricts it to groups.
 
 Inside of a checked `shard_map` avals say over which axes values vary (`ShapedArray.vma`).  `pvary` lets a
 value that is the same on all devices meet values that are not; its transpose is a sum over devices,
@@ -274,8 +273,7 @@ EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, r
 def _index_lower(ctx, eqn):
     """The device's number along an axis, from its number among all.
 
-    Where some axes are not manual yet, XLA knows that number only inside of a computation that is manual over
-    them too.
+    Where some axes are not manual yet, XLA knows that number only where it is manual over them too.
     """
     mesh, _ = ctx.module.manual
     (axis,) = eqn.params["axes"]

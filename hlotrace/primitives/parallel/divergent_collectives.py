@@ -26,7 +26,8 @@ def check(what, decides, regions, *, transposed=False):
     Raises:
         ValueError: where one does.
     """
-    found = [(words, [eqn for eqn in _exchanges(jaxpr) if _meets(eqn, decides.vma)])
+    found = [(words, [eqn for eqn in _exchanges(jaxpr) if eqn.primitive is ppermute_p
+                      or not decides.vma.isdisjoint(eqn.params["axes"])])
              for words, jaxpr in regions if fact_of(jaxpr, "axis_names")]
     eqns = [eqn for _, several in found for eqn in several]
     if not eqns:
@@ -54,10 +55,6 @@ def _exchanges(jaxpr):
             yield eqn
         for inner in sub_jaxprs(eqn.params):
             yield from _exchanges(inner)
-
-
-def _meets(eqn, varying):
-    return eqn.primitive is ppermute_p or not varying.isdisjoint(eqn.params["axes"])
 
 
 def _described(eqn):

@@ -146,8 +146,7 @@ def _where(specs, chosen):
 def _split(jaxpr, moving, mesh, manual, checked):
     """(program of results and what the linear part needs, specs of that, the linear program, `Linearized`).
 
-    What a device computes for later is stacked along a new leading dimension, over the axes along which it
-    varies.
+    What a device computes for later is stacked along a new leading dimension, over the axes where it varies.
     """
     with inside(mesh, manual, checked):
         split = programs.linearize(jaxpr, moving)

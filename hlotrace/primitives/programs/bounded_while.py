@@ -1,12 +1,10 @@
-"""bounded_while: a while loop of at most N steps, which is differentiated in reverse in memory of about
-sqrt(N) of them.
+"""bounded_while: a while loop of at most N steps, differentiated in reverse in memory of about sqrt(N).
 
 It is held as two programs of the same function, whose first result says whether the loop would go on.  One
 runs: a while loop that counts, which is also what forward mode and vmap transform.  The other is what
 reverse mode linearizes: sqrt(N) segments of sqrt(N) steps, of which a segment keeps what it starts from and
 computes its steps again (Chen et al., "Training deep nets with sublinear memory cost", 2016; in more
-levels, Griewank and Walther, "Algorithm 799: revolve", 2000).  Segments and steps after the last one do
-nothing.
+levels, Griewank and Walther, "Algorithm 799: revolve", 2000).  What is after the last step does nothing.
 """
 import math
 

@@ -132,8 +132,7 @@ inlined_p = Inlined(
 # --- functions with derivatives given by the user -------------------------------------------------
 #
 # Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a
-# program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed
-# over.
+# program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands it closed over.
 
 def no_tangent(t):
     """Is this tangent or cotangent known to be zero?"""

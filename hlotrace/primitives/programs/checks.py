@@ -67,8 +67,7 @@ _CODE = ShapedArray((), dtypes.int32)
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What a check says where it fails: `text`, a format string, for the pytree of structure `tree` of values
-    of `avals`.
+    """What a check says where it fails: `text`, a format string, for a pytree `tree` of values of `avals`.
 
     `kind` is a JaxException.  `source` is known once the program that the check is in is.  One that is
     `debug` says nothing outside of `checkify`.  One that is the `users` is of a `check` or a `check_error`: a

@@ -341,8 +341,7 @@ def _while_jvp(primals, tangents, **params):
     jvp_jaxpr, have = programs.jvp(body, (*const_marks, *marks))
     if have != marks:
         jvp_jaxpr = with_zeros(jvp_jaxpr, n, have, marks, [a.tangent() for a in body.out_avals])
-    # operands of the jvp: consts, carry, const tangents, carry tangents -> consts, const tangents, carry,
-    # tangents
+    # operands: consts, carry, const tangents, carry tangents -> consts, const tangents, carry, tangents
     nb, nt = len(body_consts), sum(const_marks)
     order = [*range(nb), *range(nb + n, nb + n + nt), *range(nb, nb + n),
              *range(nb + n + nt, nb + n + nt + sum(marks))]

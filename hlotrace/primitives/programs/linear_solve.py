@@ -15,8 +15,7 @@ from .calls import jit_bind
 from .cond_while import groups
 
 # Each program takes constants of its own and what is solved for or multiplied; `solve` and `transpose_solve`
-# may give more behind the solution.  `sizes`: how many constants each has, which are the operands in this
-# order, before b.
+# may give more behind the solution.  `sizes`: how many constants each has: in this order operands before b.
 PROGRAMS = ("matvec", "vecmat", "solve", "transpose_solve")
 
 

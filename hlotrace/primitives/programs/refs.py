@@ -1,8 +1,6 @@
-"""Reading and writing a Ref: each access is a program of the value, so how it is indexed is no matter of
-these primitives.
+"""Reading and writing a Ref: each access is a program of the value, so they know nothing of indices.
 
-Operands are those of the program behind the value: [value, *operands] -> [value afterwards if it writes,
-*results].
+Operands are the program's behind the value: [value, *operands] -> [value afterwards if it writes, *results].
 """
 from ...core import programs
 from ...core.config import state

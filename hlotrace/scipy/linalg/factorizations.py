@@ -106,8 +106,7 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
     """(U, s, V^H) with a = U diag(s) V^H and s falling, of matrices (..., m, n); s alone unless compute_uv.
 
     Args:
-        full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
-            n).
+        full_matrices: U (..., m, m) and V^H (..., n, n); else (..., m, k) and (..., k, n), k = min(m, n).
         lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it.
 
     >>> jax.scipy.linalg.svd(jnp.array([[0., 3.], [4., 0.]]), compute_uv=False)
@@ -199,6 +198,7 @@ def schur(a, output="real"):
     return linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a)
 
 
+@composite(static=("check_finite",))
 @promotes("T", "Z")
 def rsf2csf(T, Z, check_finite=True):
     """The complex Schur form from a real one: each block of 2 by 2 is made a triangle.
@@ -215,11 +215,6 @@ def rsf2csf(T, Z, check_finite=True):
     T, Z = inexact_of(T, Z)
     if square("rsf2csf", T).shape[-2:] != square("rsf2csf", Z).shape[-2:]:
         raise ValueError(f"rsf2csf: T and Z must have equal sizes, got shapes {T.shape} and {Z.shape}")
-    return _rsf2csf(T, Z)
-
-
-@composite
-def _rsf2csf(T, Z):
     return jnp.vectorize(_triangularized, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
 
 

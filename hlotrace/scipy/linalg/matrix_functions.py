@@ -43,37 +43,31 @@ def _column(a, b, j):
 
 # --- Sylvester ------------------------------------------------------------------------------------
 
+@composite(static=("method",))
 @promotes("A", "B", "C")
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with A X + X B = C.
 
-    NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there
-    are many.
+    NaN where an eigenvalue of A and one of B have a sum below `tol`: there is no solution, or many.
 
     Args:
         A: (..., m, m).
         B: (..., n, n).
         C: (..., m, n).
         method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of
-            the ACM 15, 1972), or "eigen" by eigenvectors, which is quicker, and inexact where these are
-            nearly dependent.
+            the ACM 15, 1972), or "eigen" by eigenvectors, quicker, and inexact if these nearly depend.
         tol: the least sum of eigenvalues.
 
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
     Array([[2.]], dtype=float32)
     """
     check_choice("method", method, ("schur", "eigen"))
-    return _solve_sylvester(A, B, C, tol, by_schur=method == "schur")
-
-
-@composite(static=("by_schur",))
-def _solve_sylvester(A, B, C, tol, by_schur):
     A, B, C = inexact_of(A, B, C)
     if not (min(A.ndim, B.ndim, C.ndim) > 1 and A.shape[-2:] + B.shape[-2:] == 2 * C.shape[-2:-1] + 2 *
             C.shape[-1:]):
         raise ValueError("solve_sylvester: A must have shape [..., m, m], B [..., n, n] and C [..., m, n], "
                          f"got shapes {A.shape}, {B.shape} and {C.shape}")
-    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, by_schur),
+    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, method == "schur"),
                          signature="(m,m),(n,n),(m,n)->(m,n)")(A, B, C)
 
 

@@ -61,6 +61,7 @@ def _triangular(name, a, b, trans, lower, unit_diagonal=False):
         b, square(name, a))
 
 
+@composite(static=("lower", "overwrite_a", "check_finite"))
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     """U with a = U^H U, or with `lower` L with a = L L^H; NaN where there is none.
 
@@ -71,11 +72,6 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    return _cholesky(a, lower=bool(lower))
-
-
-@composite(static=("lower",))
-def _cholesky(a, lower):
     a = square("cholesky", jnp.asarray(a))
     factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
@@ -117,6 +113,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
     return packed, pivots
 
 
+@composite(static=("trans", "overwrite_b", "check_finite"))
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     """x with op(a) x = b from lu_factor(a); op is nothing, the transpose or the adjoint (`trans` 0, 1, 2).
 
@@ -129,16 +126,14 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     if not isinstance(lu_and_piv, (tuple, list)) or len(lu_and_piv) != 2:
         raise ValueError("lu_solve: lu_and_piv must be what lu_factor gives, (lu, piv), got "
                          f"{type(lu_and_piv).__name__}")
-    return _lu_solve(*lu_and_piv, b, trans)
-
-
-@composite(static=("trans",))
-def _lu_solve(packed, pivots, b, trans):
+    packed, pivots = lu_and_piv
     packed, b = inexact_of(packed, b)
     order = linalg.lu_pivots_to_permutation(pivots, square("lu_solve", packed).shape[-1])
     return _solved("lu_solve", lambda packed, order, b: after_lu(packed, order, b, trans), b, packed, order)
 
 
+@composite(static=("permute_l", "overwrite_a", "check_finite"))
+@promotes()
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """(P, L, U) with a = P L U for matrices (..., m, n), k = min(m, n).
 
@@ -151,12 +146,6 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     Array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
-    return _lu(a, permute_l=bool(permute_l))
-
-
-@composite(static=("permute_l",))
-@promotes()
-def _lu(a, permute_l):
     packed, _, order = linalg.lu(*inexact_of(a))
     m, n = packed.shape[-2:]
     k = min(m, n)
@@ -187,6 +176,7 @@ def inv(a, overwrite_a=False, check_finite=True):
     return jnp.linalg.inv(a)
 
 
+@composite(static=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True,
           assume_a="gen"):
     """x with a x = b, as jnp.linalg.solve.
@@ -202,11 +192,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
     check_choice("assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
-    return _solve_positive(a, b, lower=bool(lower))
 
-
-@composite(static=("lower",))
-def _solve_positive(a, b, lower):
     def one(a, b):
         factor, read = cho_factor(lax.stop_gradient(a), lower), jnp.tril if lower else jnp.triu
         a = read(a) + adjoint(read(a, -1 if lower else 1))      # what the factor is of

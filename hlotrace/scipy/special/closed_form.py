@@ -68,8 +68,7 @@ def gammasgn(x):
 
 
 def _right_loggamma(z):
-    """For Re z >= 0.5: Stirling's series at a large z, which the recurrence takes it to  (DLMF 5.11.1,
-    5.5.1).
+    """For Re z >= 0.5: Stirling's series at a large z, by the recurrence  (DLMF 5.11.1, 5.5.1).
     """
     total, steps = 0, 8 if z.dtype.itemsize == 16 else 4
     for k in range(steps):
@@ -86,8 +85,7 @@ def _complex_loggamma(z):
     left, below = jnp.real(z) < 0.5, jnp.imag(z) < 0
     up = jnp.where(below, jnp.conj(z), z)
     value = _right_loggamma(jnp.where(left, 1 - up, up))
-    # in the upper half-plane log(sin(pi z)) is one branch of log(i / 2 exp(-i pi z) (1 - exp(2 i pi z))),
-    # DLMF 5.5.3
+    # for Im z > 0 log(sin(pi z)) is one branch of log(i / 2 exp(-i pi z) (1 - exp(2 i pi z))), DLMF 5.5.3
     turn = jnp.where(left, up, 0.25j)
     turn = turn - jnp.floor(jnp.real(turn)), turn
     reflected = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * turn[1] - jnp.log(

@@ -23,8 +23,7 @@ STRONG = {f"scipy.{module}.{name}" for module, names in (
 def special(*derivatives, complex=False, of="scipy.special"):
     """Decorator: a function of numbers that takes arrays, of rules for its body.
 
-    The result is of a weak type where all arguments are, but for `STRONG`.  Narrow floats are computed in
-    float32.
+    The result is weak where all arguments are, but for `STRONG`.  Narrow floats are computed in float32.
 
     Args:
         derivatives: for each argument what a change of it is multiplied with, as a function of (result,

@@ -118,8 +118,7 @@ def _log_ndtr(order):
         other = ratio * jnp.exp(power)      # for x > 0 the probability above x
         rest = 1 - other
         log = jnp.log(jnp.where(x < 0, ratio, rest))
-        # log(1 - other) by log(rest), where `rest` is rounded: Goldberg, ACM Computing Surveys 23 (1991),
-        # theorem 4
+        # log(1 - other) by log(rest), `rest` rounded: Goldberg, ACM Computing Surveys 23 (1991), theorem 4
         above = jnp.where(rest == 1, -other, log * other / jnp.where(rest == 1, 1, 1 - rest))
         return jnp.where(x < 0, log + power, above)
     return special(_log_ndtr_dx)(log_ndtr)
@@ -498,8 +497,7 @@ def _hyp2f1_value(a, b, c, x):
 @special(*[_along(_hyp2f1_value, place) for place in range(3)], lambda out, a, b, c, x: a * b / c * hyp2f1(
     a + 1, b + 1, c + 1, x))
 def hyp2f1(a, b, c, x):
-    """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and its continuation to x < -1  (DLMF
-    15.2.1).
+    """Gauss's function, sum of (a)_k (b)_k / (c)_k x**k / k! and its continuation to x < -1  (DLMF 15.2.1).
 
     Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is 0, 1, ..., digits are lost
     for x close to 1, or far below -100 (there where b - a is).

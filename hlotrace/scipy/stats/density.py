@@ -17,8 +17,7 @@ class gaussian_kde:
     """A density estimated from samples: the weighted mean of normal densities around them, of one covariance.
 
     It is a pytree, whose leaves are `neff` (the effective number of samples), `dataset` (d, n), `weights`,
-    which sum to 1, `covariance` and its inverse `inv_cov`.  See D. W. Scott, Multivariate Density Estimation,
-    1992.
+    of sum 1, `covariance` and its inverse `inv_cov`.  See D. Scott, Multivariate Density Estimation, 1992.
 
     Args:
         dataset: (n,), or (d, n) of d variables.

@@ -35,6 +35,7 @@ def _runs(a):
     return jnp.concatenate([jnp.ones_like(a[..., :1], bool), change], -1)
 
 
+@composite(static=("axis", "nan_policy", "keepdims"))
 def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     """The commonest value along `axis`, None for all, and how often it is there; the smallest of several.
 
@@ -48,11 +49,6 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     ModeResult(mode=Array(1, dtype=int32), count=Array(2, dtype=int32))
     """
     _check("mode", a, nan_policy)
-    return ModeResult(*_mode(a, axis=axis, keepdims=bool(keepdims)))
-
-
-@composite(static=("axis", "keepdims"))
-def _mode(a, *, axis, keepdims):
     a = jnp.atleast_1d(a) if axis is not None else jnp.asarray(a)
     place = 0 if axis is None else canonical_axis(axis, a.ndim)
     shape = a.shape
@@ -65,11 +61,12 @@ def _mode(a, *, axis, keepdims):
         found = [jnp.take_along_axis(a, last - most + 1, -1)[..., 0], most[..., 0]]
     else:
         found = [jnp.full(a.shape[:-1], jnp.nan, float), jnp.zeros(a.shape[:-1], int)]
-    if not keepdims:
-        return found
-    return [x.reshape([1] * len(shape)) if axis is None else jnp.expand_dims(x, place) for x in found]
+    if keepdims:
+        found = [x.reshape([1] * len(shape)) if axis is None else jnp.expand_dims(x, place) for x in found]
+    return ModeResult(*found)
 
 
+@composite(static=("method", "axis", "nan_policy"))
 def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """The ranks of values, from 1; floats, NaN for all along an axis that has a NaN.
 
@@ -86,11 +83,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """
     _check("rankdata", a, nan_policy)
     check_choice("method", method, _METHODS)
-    return _rankdata(a, method=method, axis=axis)
-
-
-@composite(static=("method", "axis"))
-def _rankdata(a, *, method, axis):
     a = jnp.ravel(a) if axis is None else jnp.asarray(a)
     place = canonical_axis(-1 if axis is None else axis, a.ndim)
     a = jnp.moveaxis(a, place, -1)
@@ -107,6 +99,7 @@ def _rankdata(a, *, method, axis):
     return jnp.moveaxis(jnp.where(jnp.isnan(a).any(-1, keepdims=True), jnp.nan, ranks), -1, place)
 
 
+@composite(static=("axis", "ddof", "nan_policy", "keepdims"))
 @promotes()
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     """The standard error of the mean: the standard deviation over the root of the number.
@@ -125,12 +118,7 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     Array(0.57735026, dtype=float32)
     """
     _check("sem", a, nan_policy, ("propagate", "omit"))
-    return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=bool(keepdims))
-
-
-@composite(static=("axis", "ddof", "omit", "keepdims"))
-def _sem(a, *, axis, ddof, omit, keepdims):
-    kept = ~jnp.isnan(a) if omit else jnp.ones(jnp.shape(a), bool)
+    kept = ~jnp.isnan(a) if nan_policy == "omit" else jnp.ones(jnp.shape(a), bool)
     deviation = jnp.std(a, axis, ddof=ddof, keepdims=keepdims, where=kept)
     dtype = promote_dtypes_inexact(a)[0].dtype
     return (deviation / jnp.sqrt(kept.sum(axis, keepdims=keepdims))).astype(dtype)

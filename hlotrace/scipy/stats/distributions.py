@@ -120,8 +120,7 @@ def _nearest(a, b):
 def _mass(a, b):
     """Integral of exp((c**2 - s**2) / 2) for s from a to b, where c is the nearest point to 0 between them.
 
-    By Mills' ratio at both ends on one side of 0, by the tails around it, and by Gauss where a and b are
-    close.
+    By Mills' ratio at both ends on one side of 0, by the tails around it, by Gauss for a close to b.
     """
     right = a > 0
     a, b = where(right, -b, a), where(right, -a, b)

@@ -25,9 +25,21 @@ def _promoted(name, *args):
 
 # --- Dirichlet ------------------------------------------------------------------------------------
 
+
 @composite
 @promotes("x", "alpha")
-def _dirichlet(x, alpha):
+def dirichlet_logpdf(x, alpha):
+    """Logarithm of the Dirichlet density, proportional to prod x_i**(alpha_i - 1) where x >= 0 sums to 1.
+
+    -inf where x does not sum to 1, but for rounding; NaN where alpha is not positive, where JAX has -inf.
+
+    Args:
+        x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others.
+        alpha: (k,); the result has the shape x.shape[1:].
+
+    >>> round(float(jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1., 2.]))), 4)
+    0.47
+    """
     (x, alpha), dtype = _promoted("scipy.stats.dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
         raise ValueError(f"scipy.stats.dirichlet: alpha must be a vector (k,), got the shape {alpha.shape}: "
@@ -49,34 +61,34 @@ def _dirichlet(x, alpha):
     return jnp.where((alpha > 0).all(), value, jnp.nan).astype(dtype)
 
 
-def dirichlet_logpdf(x, alpha):
-    """Logarithm of the Dirichlet density, proportional to prod x_i**(alpha_i - 1) where x >= 0 sums to 1.
-
-    -inf where x does not sum to 1, but for rounding; NaN where alpha is not positive, where JAX has -inf.
-
-    Args:
-        x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others.
-        alpha: (k,); the result has the shape x.shape[1:].
-
-    >>> round(float(jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1., 2.]))), 4)
-    0.47
-    """
-    return _dirichlet(x, alpha)
-
-
 def dirichlet_pdf(x, alpha):
     """The Dirichlet density, with the arguments of `logpdf`.
 
     >>> round(float(jax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.8]), jnp.array([1., 2.]))), 4)
     1.6
     """
-    return jnp.exp(_dirichlet(x, alpha))
+    return jnp.exp(dirichlet_logpdf(x, alpha))
 
 
 # --- multinomial ----------------------------------------------------------------------------------
 
+
 @composite
-def _multinomial(x, n, p):
+def multinomial_logpmf(x, n, p):
+    """Logarithm of the probability that of n trials, x_i have the outcome i, each with probability p_i.
+
+    -inf where x does not sum to n, NaN where a p is outside of [0, 1].
+
+    Args:
+        x: ints (..., k).
+        n: ints (...).
+        p: (..., k), which is not checked to sum to 1; all are broadcast.
+    Raises:
+        ValueError: where x or n is not of integers.
+
+    >>> round(float(jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.2, 0.8]))), 4)
+    -0.9571
+    """
     name = "scipy.stats.multinomial.logpmf"
     check_arraylike(name, x, n)
     for given, value in (("x", x), ("n", n)):
@@ -94,31 +106,13 @@ def _multinomial(x, n, p):
     return jnp.where(((p >= 0) & (p <= 1)).all(-1), jnp.where(fits, value, -INF), jnp.nan).astype(dtype)
 
 
-def multinomial_logpmf(x, n, p):
-    """Logarithm of the probability that of n trials, x_i have the outcome i, each with probability p_i.
-
-    -inf where x does not sum to n, NaN where a p is outside of [0, 1].
-
-    Args:
-        x: ints (..., k).
-        n: ints (...).
-        p: (..., k), which is not checked to sum to 1; all are broadcast.
-    Raises:
-        ValueError: where x or n is not of integers.
-
-    >>> round(float(jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.2, 0.8]))), 4)
-    -0.9571
-    """
-    return _multinomial(x, n, p)
-
-
 def multinomial_pmf(x, n, p):
     """The probability that of n trials, x_i have the outcome i, with the arguments of `logpmf`.
 
     >>> round(float(jax.scipy.stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.2, 0.8]))), 4)
     0.384
     """
-    return jnp.exp(_multinomial(x, n, p))
+    return jnp.exp(multinomial_logpmf(x, n, p))
 
 
 # --- normal ---------------------------------------------------------------------------------------
@@ -136,26 +130,8 @@ def log_normal_of(root, white):
     return -jnp.square(white).sum(-1) / 2 - size - white.shape[-1] * math.log(2 * math.pi) / 2
 
 
-@composite
+@composite(static=("allow_singular",))
 @promotes("x", "mean", "cov")
-def _multivariate_normal(x, mean, cov):
-    name = "scipy.stats.multivariate_normal.logpdf"
-    (x, mean, cov), dtype = _promoted(name, x, mean, cov)
-    n = mean.shape[-1] if mean.ndim else 1
-    single = cov.ndim == 0 or mean.ndim == 0 and cov.ndim < 2
-    if not single and cov.shape[-2:] != (n, n) or mean.ndim and x.ndim and x.shape[-1] != n:
-        raise ShapeError(f"{name}: for mean of the shape {mean.shape}, cov must be a number or have the "
-                         f"shape (..., {n}, {n}) and x the shape (..., {n}); got cov of {cov.shape} and x "
-                         f"of {x.shape}")
-    off = x - mean if mean.ndim else (x - mean)[..., None]
-    if single:
-        value = (-jnp.square(off) / cov[..., None] - jnp.log(2 * math.pi * cov)[..., None]).sum(-1) / 2
-    else:
-        root = linalg.cholesky(cov)
-        value = log_normal_of(root, whitened(root, off))
-    return value.astype(dtype)
-
-
 def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
     """Logarithm of the normal density of vectors, by Cholesky's factor; NaN for cov not positive definite.
 
@@ -176,7 +152,21 @@ def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
     if allow_singular is not None:
         raise NotImplementedError("scipy.stats.multivariate_normal.logpdf: allow_singular is not supported: "
                                   "add a small multiple of the identity to cov")
-    return _multivariate_normal(x, mean, cov)
+    name = "scipy.stats.multivariate_normal.logpdf"
+    (x, mean, cov), dtype = _promoted(name, x, mean, cov)
+    n = mean.shape[-1] if mean.ndim else 1
+    single = cov.ndim == 0 or mean.ndim == 0 and cov.ndim < 2
+    if not single and cov.shape[-2:] != (n, n) or mean.ndim and x.ndim and x.shape[-1] != n:
+        raise ShapeError(f"{name}: for mean of the shape {mean.shape}, cov must be a number or have the "
+                         f"shape (..., {n}, {n}) and x the shape (..., {n}); got cov of {cov.shape} and x "
+                         f"of {x.shape}")
+    off = x - mean if mean.ndim else (x - mean)[..., None]
+    if single:
+        value = (-jnp.square(off) / cov[..., None] - jnp.log(2 * math.pi * cov)[..., None]).sum(-1) / 2
+    else:
+        root = linalg.cholesky(cov)
+        value = log_normal_of(root, whitened(root, off))
+    return value.astype(dtype)
 
 
 def multivariate_normal_pdf(x, mean, cov):
@@ -186,7 +176,7 @@ def multivariate_normal_pdf(x, mean, cov):
     >>> round(float(normal.pdf(jnp.array([1., 2.]), jnp.zeros(2), jnp.eye(2))), 4)
     0.0131
     """
-    return jnp.exp(_multivariate_normal(x, mean, cov))
+    return jnp.exp(multivariate_normal_logpdf(x, mean, cov))
 
 
 SEVERAL = {

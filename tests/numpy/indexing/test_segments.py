@@ -85,3 +85,10 @@ def test_where_nan_is_the_extreme_value_no_slope_is_nan():
             slopes = jacobian(reduce)(x, ids, 3)
             np.testing.assert_array_equal(slopes, [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
     np.testing.assert_array_equal(jax.jacrev(lambda x: x.at[1:3].max(7))(x), np.diag([1, 1, 0, 1]))
+
+
+@pytest.mark.parametrize("dtype, count", [("bfloat16", 512), ("float16", 4096), ("float8_e5m2", 64), ("float8_e4m3fn", 64)])
+def test_narrow_floats_add_up_wide(dtype, count):
+    ones, zeros = jnp.ones(count, dtype), jnp.zeros(count, "int32")
+    assert ops.segment_sum(ones, zeros, 1) == ops.segment_sum(ones, zeros, 1, bucket_size=8) == count
+    assert jnp.zeros(1, dtype).at[zeros].add(1) == count

@@ -4,7 +4,7 @@ import numpy as np
 from ....core.jaxpr import Jaxpr, Literal
 from ....core.refs import accesses
 from ....core.source_info import describe
-from ....primitives.arrays import elementwise as e, powers, reduce, shape, slicing, special
+from ....primitives.arrays import elementwise as e, reduce, shape, slicing, special, transcendental as f
 from ....primitives.arrays.elementwise_rules import add_any_p
 from ....primitives.parallel.collectives import pvary_p
 from ....primitives.programs.cond_while import cond_p, while_p
@@ -137,7 +137,7 @@ def _select_n(w, which, *cases):
 
 
 _OF_ELEMENTS = {
-    e.neg_p: _neg, e.abs_p: _abs, e.sign_p: _sign, e.not_p: _not, e.logistic_p: _logistic,
+    e.neg_p: _neg, e.abs_p: _abs, e.sign_p: _sign, e.not_p: _not, f.logistic_p: _logistic,
     e.square_p: lambda w, x: w.binary(t.MULTIPLY, x, x), special.one_minus_square_p: _one_minus_square,
     e.is_finite_p: _is_finite, e.clamp_p: _clamp, e.select_n_p: _select_n,
     **dict.fromkeys((e.stop_gradient_p, slicing.copy_p, pvary_p), lambda w, x: x),
@@ -285,7 +285,7 @@ def _while(w, eqn, *operands):
 
 
 _RULES = {
-    powers.integer_pow_p: _integer_pow, slicing.iota_p: _iota,
+    f.integer_pow_p: _integer_pow, slicing.iota_p: _iota,
     e.convert_element_type_p: lambda w, eqn, x: w.convert(x, eqn.params["new_dtype"]),
     shape.broadcast_in_dim_p: _broadcast,
     **dict.fromkeys((shape.reshape_p, shape.squeeze_p),

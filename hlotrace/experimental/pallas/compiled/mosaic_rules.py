@@ -6,7 +6,7 @@ import numpy as np
 
 from ....core.avals import ShapedArray
 from ....numpy.indexing.refs import shape_of_rows
-from ....primitives.arrays import elementwise as e, powers, slicing, special
+from ....primitives.arrays import elementwise as e, slicing, special, transcendental as f
 from ....primitives.arrays.bit_formats import bitcast_convert_type_p
 from ....primitives.arrays.contract import dot_general_p
 from ....primitives.arrays.precision import Precision
@@ -19,9 +19,9 @@ from .kernel_text import INT, generic
 from .mosaic_text import MosaicWriter, Place, memory_type
 from .tpu_parts import memory_p, operation_p, scope_begin_p, scope_end_p
 
-_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", e.log1p_p: "log1p", e.sin_p: "sin", e.cos_p: "cos",
-         e.tan_p: "tan", e.tanh_p: "tanh", special.erf_p: "erf", e.sqrt_p: "sqrt",
-         e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
+_MATH = {f.exp_p: "exp", f.exp2_p: "exp2", f.log_p: "log", f.log1p_p: "log1p", f.sin_p: "sin", f.cos_p: "cos",
+         f.tan_p: "tan", f.tanh_p: "tanh", special.erf_p: "erf", f.sqrt_p: "sqrt",
+         f.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
 _LATER = -2 ** 63     # a size that is known when the kernel runs
 _SEMANTICS = {"arbitrary", "parallel", "core_parallel", "subcore_parallel"}
 _SEMAPHORE = "!tpu.semaphore", "semaphore_mem"
@@ -331,8 +331,8 @@ def _axis_index(w, eqn):
 _RULES = {
     **{p: _math(name) for p, name in _MATH.items()},
     e.population_count_p: _bits("ctpop"), e.clz_p: _bits("ctlz"), e.round_p: _round,
-    e.expm1_p: lambda w, eqn, x: _expm1(w, x),
-    powers.pow_p: lambda w, eqn, x, y: _of_two("powf", w, x, y),
+    f.expm1_p: lambda w, eqn, x: _expm1(w, x),
+    f.pow_p: lambda w, eqn, x, y: _of_two("powf", w, x, y),
     e.atan2_p: lambda w, eqn, x, y: _of_two("atan2", w, x, y),
     bitcast_convert_type_p: _bitcast, slicing.concatenate_p: _concatenate, slicing.slice_p: _slice,
     slicing.pad_p: _pad, dot_general_p: _dot_general, load_p: _load, store_p: _store,

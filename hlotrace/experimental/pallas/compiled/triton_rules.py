@@ -4,7 +4,7 @@ import functools
 import numpy as np
 
 from ....core import dtypes
-from ....primitives.arrays import cumulative, elementwise as e, powers, special
+from ....primitives.arrays import cumulative, elementwise as e, special, transcendental as f
 from ....primitives.arrays.bit_formats import bitcast_convert_type_p
 from ....primitives.arrays.contract import dot_general_p
 from ....primitives.arrays.precision import Precision
@@ -16,13 +16,13 @@ from .kernel_rules import product_of_elements, run
 from .kernel_text import INT
 from .triton_text import TritonWriter
 
-_MATH = {e.exp_p: "exp", e.exp2_p: "exp2", e.log_p: "log", special.log2_p: "log2", e.sin_p: "sin",
-         e.cos_p: "cos", e.sqrt_p: "sqrt", e.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
+_MATH = {f.exp_p: "exp", f.exp2_p: "exp2", f.log_p: "log", special.log2_p: "log2", f.sin_p: "sin",
+         f.cos_p: "cos", f.sqrt_p: "sqrt", f.rsqrt_p: "rsqrt", e.floor_p: "floor", e.ceil_p: "ceil"}
 _LIBDEVICE = {
-    e.tan_p: "tan", e.asin_p: "asin", e.acos_p: "acos", e.atan_p: "atan", e.sinh_p: "sinh", e.cosh_p: "cosh",
-    e.tanh_p: "tanh", e.asinh_p: "asinh", e.acosh_p: "acosh", e.atanh_p: "atanh", e.expm1_p: "expm1",
-    e.log1p_p: "log1p", powers.cbrt_p: "cbrt", special.erf_p: "erf", special.erfc_p: "erfc",
-    special.lgamma_p: "lgamma", e.atan2_p: "atan2", e.nextafter_p: "nextafter", powers.pow_p: "pow",
+    f.tan_p: "tan", f.asin_p: "asin", f.acos_p: "acos", f.atan_p: "atan", f.sinh_p: "sinh", f.cosh_p: "cosh",
+    f.tanh_p: "tanh", f.asinh_p: "asinh", f.acosh_p: "acosh", f.atanh_p: "atanh", f.expm1_p: "expm1",
+    f.log1p_p: "log1p", f.cbrt_p: "cbrt", special.erf_p: "erf", special.erfc_p: "erfc",
+    special.lgamma_p: "lgamma", e.atan2_p: "atan2", e.nextafter_p: "nextafter", f.pow_p: "pow",
     special.erf_inv_p: "erfinv"}
 _SCANNED = {cumulative.cumsum_p: t.ADD, cumulative.cumprod_p: t.MULTIPLY, cumulative.cummax_p: t.MAXIMUM,
             cumulative.cummin_p: t.MINIMUM}
