@@ -6,7 +6,7 @@ from ..numpy.util import shape as shape_of
 from ..primitives.arrays.incomplete import random_gamma_grad_p
 from ..primitives.arrays.random import KEY, key_primitive, random_split_p, random_wrap_p
 from ..primitives.arrays.shape import reshape
-from ..primitives.common import kind_of, prod
+from ..primitives.common import kind_of, np, prod
 from .continuous import exponential_of, halves, normal_values, uniform_values
 
 
@@ -18,7 +18,7 @@ def _value(key, a, log_space):
     """
     key, boost_key = halves(key)
     boosted, zero = a < 1, lax.full_like(a, 0)
-    d = lax.select(boosted, a + 1, a) - 1 / 3
+    d = lax.select(a < 0, zero + np.nan, lax.select(boosted, a + 1, a)) - 1 / 3
     c = 1 / 3 / lax.sqrt(d)
 
     def propose(state):

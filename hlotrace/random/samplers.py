@@ -207,9 +207,10 @@ def wald(key, mean, *, shape, dtype):
     """
     first, second = halves(key)
     y = lax.square(normal_values(first, shape=shape, dtype=dtype))
-    square = lax.square(mean)
-    x = mean + square * y / 2 - mean / 2 * lax.sqrt(4 * mean * y + square * lax.square(y))
-    return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
+    # mean / root and mean * root solve the quadratic: their usual difference would cancel for a great mean
+    half = mean * y / 2
+    root = 1 + half + lax.sqrt(half) * lax.sqrt(half + 2)
+    return lax.select(_unit(second, shape, dtype) <= root / (1 + root), mean / root, mean * root)
 
 
 # --- from gamma values ----------------------------------------------------------------------------
@@ -324,7 +325,9 @@ def generalized_normal(key, p, *, shape, dtype):
     Array(0.5, dtype=float32)
     """
     size, sign = halves(key)
-    return rademacher_values(sign, shape=shape, dtype=dtype) * lax.pow(_gamma(size, 1 / p), 1 / p)
+    # by the logarithm: the gamma value is too small for floats where p is great
+    log = _gamma(size, 1 / p, log_space=True) / p
+    return rademacher_values(sign, shape=shape, dtype=dtype) * lax.exp(log)
 
 
 def _in_ball(name, shape, p):

@@ -35,7 +35,7 @@ from ..primitives.arrays.fft import fft_p
 from ..primitives.arrays.gather import scatter_add_p
 from ..primitives.arrays.shape import instantiate, reduce_sum_p
 from ..primitives.arrays.slicing import optimization_barrier_p
-from ..primitives.arrays.window import reduce_window_sum_p, select_and_gather_add_p, select_and_scatter_add_p
+from ..primitives.arrays.window import reduce_window_sum_p
 from ..primitives.common import number
 from ..primitives.parallel.collectives import (
     all_gather_p, all_to_all_p, ppermute_p, psum_invariant_p, psum_p, pvary_p, reduce_scatter_p)
@@ -409,8 +409,7 @@ RULES = PassRules("jet", by_derivative, lambda p: True, {
     linear: (e.add_p, add_any_p, e.sub_p, e.neg_p, e.real_p, e.imag_p, e.conj_p, e.complex_p,
              e.convert_element_type_p, reduce_precision_p, reduce_sum_p, optimization_barrier_p,
              scatter_add_p, cumsum_p, reduce_window_sum_p, pvary_p, psum_p, psum_invariant_p, all_gather_p,
-             reduce_scatter_p, all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p,
-             select_and_scatter_add_p, select_and_gather_add_p),
+             reduce_scatter_p, all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p),
     bilinear: (e.mul_p, dot_general_p, conv_general_dilated_p),
     _div: (e.div_p,), _log(0.0): (t.log_p,), _log(1.0): (t.log1p_p,),
     quadratic(0, 1, 0): (t.exp_p,), quadratic(1, 1, 0): (t.expm1_p,),

@@ -103,7 +103,8 @@ def test_a_strong_type():
 @pytest.mark.parametrize("call", [
     jax.jit(lambda x: x), jnp.sin, jax.device_put, jax.typeof, jax.grad(jnp.sum), jax.vmap(jnp.sin),
     jnp.ones(2).__add__, lambda x: jax.lax.add(x, x), lambda x: jax.eval_shape(jnp.sin, x),
-    lambda x: jax.jvp(jnp.sin, (x,), (x,))])
+    lambda x: jax.jvp(jnp.sin, (x,), (x,)),
+    jnp.asarray, jnp.ravel, lambda x: jnp.ones(3)[x.astype(int)]])
 def test_an_array_of_numpy_with_a_mask_is_refused_since_the_mask_would_be_lost(call):
     with pytest.raises(ValueError, match=r"numpy masked arrays are not supported.*arr\.filled"):
         call(np.ma.masked_array([1.0, 2.0], mask=[True, False]))

@@ -49,6 +49,10 @@ def looped(x, n):
     return x
 
 
+def pooled(x):
+    return lax.reduce_window(jnp.stack([x**3 + 1, x * x, x]), -np.inf, lax.max, (2,), (1,), "VALID").sum()
+
+
 MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]])
 # what -> (the function, the same with NumPy on complex numbers)
 FUNCTIONS = {
@@ -87,6 +91,7 @@ FUNCTIONS = {
     "scan over a curve": (lambda x: lax.scan(lambda c, y: (c * y, None), 1.0, jnp.arange(1.0, 3) + x)[0],
                           lambda x: (1 + x) * (2 + x)),
     "a derivative": (jax.grad(lambda x: jnp.sin(x) * x), lambda x: np.cos(x) * x + np.sin(x)),
+    "pooling": (pooled, lambda x: x**3 + 1 + x), "its derivative": (jax.grad(pooled), lambda x: 3 * x * x + 1),
     "what does not depend on it": (lambda x: 3.0, lambda x: 3 + 0 * x),
 }
 

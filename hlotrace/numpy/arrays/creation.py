@@ -6,6 +6,8 @@ jit it is computed in the program.
 import warnings
 from functools import partial
 
+from numpy.ma import MaskedArray
+
 from ...api.composite import composite
 from ...core import dtypes, errors, source_info
 from ...core.array import Array
@@ -119,6 +121,8 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
     >>> jnp.asarray(x) is x, jnp.asarray([True, False])
     (True, Array([ True, False], dtype=bool))
     """
+    if type(a) is MaskedArray:
+        aval_of(a)      # which refuses it; `array` leaves its mask out
     return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 

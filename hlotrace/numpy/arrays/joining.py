@@ -272,7 +272,8 @@ def _split(name, ary, sections, axis, even):
             raise ValueError(f"{name}: axis {axis} of size {n} does not divide into {parts} equal parts; "
                              f"jnp.array_split makes unequal ones (array split does not result in an equal "
                              f"division: rest is {n % parts})")
-        ends = list(itertools.accumulate(n // parts + (i < n % parts) for i in range(parts)))
+        size, longer = divmod(n, parts)
+        ends = list(itertools.accumulate([size + 1] * longer + [size] * (parts - longer)))
         bounds = tuple(zip([0, *ends], ends))
     return slices(ary, bounds=bounds, axis=axis)
 

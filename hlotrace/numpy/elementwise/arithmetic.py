@@ -1,5 +1,6 @@
 """Arithmetic that takes several primitives: quotients and remainders, powers, rounding, divisors, bounds."""
 import functools
+import operator
 
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
@@ -10,6 +11,7 @@ from ...core.dtypes import python_scalars
 from ...core.surface.public import renamed
 from ...core.trace import Tracer
 from ...lax.control_flow import while_loop
+from ...lax.elementwise import stop_gradient
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
@@ -19,7 +21,7 @@ from ...primitives.arrays.transcendental import (
 from ...primitives.common import np
 from ..arrays.creation import asarray
 from ..indexing.conditions import where
-from ..reductions.reductions import any
+from ..reductions.reductions import any, wider
 from ..util import (
     broadcast_args, broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, promote_args,
     promote_args_inexact, result_type, shape)
@@ -415,8 +417,14 @@ def round(a, decimals=0, out=None):
     def nearest(x):
         if decimals == 0:
             return _round_even(x)
-        factor = like(x, 10.0**decimals)
-        return div(_round_even(mul(x, factor)), factor)
+        wide = cast(x, wider(dtype_of(x)))
+        digits = operator.index(decimals)
+        power = like(wide, float(f"1e{max(digits, -digits)}"))      # infinite where 10.0**digits would raise
+        if digits < 0:
+            return cast(mul(_round_even(div(wide, power)), power), dtype_of(x))
+        scaled = mul(wide, power)       # infinite: then x has no digits there
+        rounded = select(e.is_finite_p.bind(scaled), div(_round_even(scaled), power), stop_gradient(wide))
+        return cast(rounded, dtype_of(x))
     return weakened(_parts(nearest, a) if dtypes.is_complex(dtype) else nearest(a), a,
                     kept=SCALARS if decimals else ALWAYS)
 

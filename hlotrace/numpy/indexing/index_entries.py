@@ -116,7 +116,7 @@ def _entries(item):
             return [Entry("int", item.__index__())]
         raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
                          f"boolean arrays are valid indices. Got {item!r}")
-    dtype = item.dtype if isinstance(item, (np.ndarray, Array)) else aval_of(item).dtype
+    dtype = item.dtype if type(item) is np.ndarray or isinstance(item, Array) else aval_of(item).dtype
     if not dtypes.is_extended(dtype) and dtypes.is_bool(dtype):
         mask = _concrete_mask(item)
         if mask.ndim == 0:

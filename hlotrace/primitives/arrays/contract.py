@@ -135,6 +135,11 @@ def _rank(dtype):
     return 3, dtype.itemsize, 0
 
 
+def _width(dtype):
+    """Bytes of a number, or of its real part; none of a truth value."""
+    return 0 if dtypes.is_bool(dtype) else dtype.itemsize // (1 + dtypes.is_complex(dtype))
+
+
 @functools.lru_cache(maxsize=1024)
 def product_dtype(a, b, preferred=None, name="dot_general"):
     """The dtype of a product: the preferred one, else the higher of the two.  TypeError if the preferred one
@@ -145,7 +150,7 @@ def product_dtype(a, b, preferred=None, name="dot_general"):
     natural = max(a, b, key=_rank)
     if preferred is None:
         return natural
-    if dtypes.is_integer(natural) and dtypes.is_integer(preferred) and preferred.itemsize < natural.itemsize:
+    if not dtypes.is_float(natural) and _width(preferred) < _width(natural):
         raise TypeError(f"{name}: `preferred_element_type` must not be narrower than the original type, got "
                         f"preferred_element_type of {preferred} for result type of {natural}.")
     return preferred

@@ -13,7 +13,7 @@ from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
 from ...primitives.arrays.incomplete import STIRLING, log_star, polynomial
 from ...primitives.arrays.special import i1_over_x, polygamma_slope, whole_order, zeta_p, zeta_slope
-from ...primitives.common import static_int
+from ...primitives.common import np, static_int
 from .promotion import special
 
 __all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf",
@@ -308,8 +308,8 @@ def multigammaln(a, d):
     1.5502
     """
     count, (a,) = int(d), promote_args_inexact("scipy.special.multigammaln", a)
-    first = jnp.full_like(a, count * (count - 1) / 4 * math.log(math.pi), jnp.result_type(a))
-    return sum((gammaln(a - j / 2) for j in range(count)), first)
+    halves = jnp.arange(count, dtype=jnp.result_type(a)) / 2
+    return gammaln(jnp.expand_dims(a, -1) - halves).sum(-1) + count * (count - 1) / 4 * math.log(math.pi)
 
 
 def bernoulli(n):
@@ -324,7 +324,13 @@ def bernoulli(n):
     n = static_int(n, "scipy.special.bernoulli: n")
     if n < 0:
         raise ValueError(f"scipy.special.bernoulli: n must be a non-negative integer, got {n}")
-    return jnp.array([float(b) for b in bernoulli_fractions(n)])
+    numbers = np.zeros(n + 1)
+    exact = bernoulli_fractions(min(n, 60))
+    numbers[:61] = exact
+    even = np.arange(62.0, n + 1, 2)    # zeta(62) is 1 in float64: DLMF 25.6.2
+    with np.errstate(over="ignore"):
+        numbers[62::2] = np.multiply.accumulate(-even * (even - 1) / (2 * np.pi)**2) * float(exact[-1])
+        return jnp.array(numbers)
 
 
 def bernoulli_fractions(n):

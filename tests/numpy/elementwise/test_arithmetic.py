@@ -94,6 +94,9 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
     (lambda: jnp.power(jnp.array([2, -1], "int4"), jnp.array([2, -3], "int4")), [4, -1]),
     (lambda: jnp.round(2.5), 2.0), (lambda: jnp.round(1.234567, 3), 1.235),
+    (lambda: jnp.round(jnp.float16([10.0, 0.5, INF]), 4), [10.0, 0.5, INF]),      # 10e4 is no float16
+    (lambda: jnp.round(jnp.array([1e35, 1.26, -INF]), 5), [1e35, 1.26, -INF]), (lambda: jnp.round(1.26, 2**63), 1.26),
+    (lambda: jnp.round(1250.0, -2), 1200.0),
     (lambda: jnp.nan_to_num(jnp.array([NAN, INF]), nan=7, posinf=8), [7.0, 8.0]),
 ])
 def test_values_at_edges(found, wanted):
@@ -106,7 +109,7 @@ def test_values_at_edges(found, wanted):
     (jnp.power, (0.0, 2.0), (0.0, 0.0)), (jnp.power, (0.0, 1.0), (1.0, 0.0)),
     (jnp.power, (2.0, 3.0), (12.0, 8 * np.log(2))), (jnp.remainder, (-7.0, 3.0), (1.0, 3.0)),
     (jnp.fmod, (-7.0, 3.0), (1.0, 2.0)), (jnp.floor_divide, (7.0, 3.0), (0.0, 0.0)), (jnp.fmax, (1.0, NAN), (1.0, 0.0)),
-    (jnp.heaviside, (0.0, 0.5), (0.0, 1.0)), (lambda a, b: jnp.clip(a, b, 2.0), (1.0, 1.0), (0.5, 0.5)),
+    (jnp.heaviside, (0.0, 0.5), (0.0, 1.0)), (lambda a, b: jnp.round(a, 400) + jnp.round(b, 2), (1.3, 2.0), (0.0, 0.0)), (lambda a, b: jnp.clip(a, b, 2.0), (1.0, 1.0), (0.5, 0.5)),
 ])
 def test_slopes_at_edges(function, point, slopes):
     np.testing.assert_allclose(grad(function, (0, 1))(*point), slopes, rtol=1e-5)

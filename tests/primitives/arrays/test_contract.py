@@ -57,9 +57,13 @@ def test_dtypes_of_products(a, b, preferred, wanted):
     assert product_dtype(a, b, preferred) == product_dtype(b, a, preferred) == wanted
 
 
-def test_a_narrower_integer_is_refused():
-    with pytest.raises(TypeError, match="must not be narrower than the original type, got preferred_element_type of int8"):
-        product_dtype(np.dtype("int32"), np.dtype("int32"), np.dtype("int8"))
+@pytest.mark.parametrize("natural, preferred", [
+    ("int32", "int8"), ("int32", "float16"), ("uint8", "bool"), ("complex64", "float16"), ("complex128", "float32")])
+def test_a_narrower_dtype_for_other_than_floats_is_refused(natural, preferred):
+    natural, preferred = np.dtype(natural), np.dtype(preferred)
+    with pytest.raises(TypeError, match=f"must not be narrower than the original type, got .* of {preferred} for"):
+        product_dtype(natural, natural, preferred)
+    assert product_dtype(natural, natural, np.dtype("float64")) == "float64"
 
 
 @pytest.mark.parametrize("numbers, words", [
