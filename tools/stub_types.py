@@ -336,7 +336,7 @@ FUNCTIONS = {
         average(returned: Literal[False] = False) -> Array
         average(returned: Literal[True]) -> tuple[Array, Array]
         block(arrays: NestedArrays) -> Array
-        broadcast_arrays() -> list[Array]
+        broadcast_arrays() -> tuple[Array, ...]
         broadcast_shapes() -> tuple[int, ...]
         can_cast() -> bool
         diag_indices() -> tuple[Array, ...]
@@ -377,7 +377,7 @@ FUNCTIONS = {
         linspace(retstep: Literal[False] = False) -> Array
         linspace(retstep: Literal[True]) -> tuple[Array, Array]
         mask_indices() -> tuple[Array, Array]
-        meshgrid() -> list[Array]
+        meshgrid() -> tuple[Array, ...]
         modf() -> tuple[Array, Array]
         frexp() -> tuple[Array, Array]
         divmod() -> tuple[Array, Array]

@@ -411,10 +411,10 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         outs, aux, pullback = linearize_call(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = in_memory_of(aval, scalar(1, aval.dtype))
-        if holomorphic and aval.weak_type:
+        one = scalar(1, aval.dtype)
+        if aval.weak_type and aval_of(one.item()).dtype == aval.dtype:
             one = one.item()
-        cotangents = pullback.structured(pullback.flat([one]))
+        cotangents = pullback.structured(pullback.flat([in_memory_of(aval, one)]))
         gradient = picked(cotangents, order)
         return ((outs[0], aux), gradient) if has_aux else (outs[0], gradient)
     return value_and_grad_of

@@ -176,6 +176,8 @@ numpy.einsum | faces: _einsum=einsum_along (haliax, AQT)
 numpy.util | faces: promote_dtypes_complex
 numpy.vectorize | faces: _apply_excluded _check_output_dims _parse_input_dimensions (quaxed);
     numpy.mapping: _parse_gufunc_signature=parse_signature (quaxed)
+pallas.mosaic.primitives | experimental.pallas.copies: AsyncCopyDescriptor (tpu-inference)
+pallas.utils | experimental.pallas.parts: next_power_of_2 (tokamax)
 pjit | stages: JitWrapped=Wrapped (easydel); faces: UnspecifiedValue; extend.flat_functions: debug_info;
     primitives.programs.calls: jit_p; jax._src: mesh_lib=mesh; nothing: pjit_staging_rule
 public_test_util | faces: check_close

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.avals import ShapedArray, Space, physical
 from ..core.jaxpr import Jaxpr
+from ..primitives.parallel.sharding import layout_constraint_p
 from ..sharding.abstract import HOST
 from ..sharding.single import SingleDeviceSharding
 
@@ -56,16 +57,19 @@ def attributes(jaxpr: Jaxpr, donated: Iterable[int]) -> list[str]:
 
 
 def with_memories(jaxpr: Jaxpr, where: Any) -> Any:
-    """A device or a Partition, with the memory of those results of which none is said."""
-    found = [a.memory is Space.Host for a in jaxpr.out_avals]
-    if not any(found):
+    """A device or a Partition, with the memory and the layout of those results of which none is said."""
+    constrained = {eqn.outvars[0]: eqn.params["layout"] for eqn in jaxpr.eqns
+                   if eqn.primitive is layout_constraint_p}
+    found = [(constrained.get(v), HOST if a.memory is Space.Host else None)
+             for v, a in zip(jaxpr.outvars, jaxpr.out_avals)]
+    if not any(map(any, found)):
         return where
     from ..sharding.layout import Anywhere  # few programs are about another memory than the device's
     from ..sharding.partition import Partition
     if type(where) is not Partition:
-        at = SingleDeviceSharding(where, memory_kind=HOST)
-        outs = tuple([at if host else None for host in found])
-        return Partition((where,), (None,) * len(jaxpr.invars), outs)
+        at = [SingleDeviceSharding(where, memory_kind=said[1]) if any(said) else None for said in found]
+        where = Partition((where,), (None,) * len(jaxpr.invars), tuple(at))
     outs = where.outs or (None,) * len(found)
-    return where._replace(outs=tuple([Anywhere(None, HOST) if s is None and host else s
-                                      for s, host in zip(outs, found)]))
+    outs = [Anywhere(*said) if s is None and any(said) else s for s, said in zip(outs, found)]
+    return where._replace(outs=tuple([s.in_layout(layout) if s and layout and s._layout is None else s
+                                      for s, (layout, _) in zip(outs, found)]))

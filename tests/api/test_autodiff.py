@@ -139,6 +139,11 @@ def test_a_gradient_has_the_type_of_its_argument(x, dtype, weak):
     for g in (jax.grad(f)(x), jax.jit(jax.grad(f))(x), jax.grad(lambda x: 3.0)(x), jax.grad(lambda x: x)(x),
               jax.grad(lambda x: x * np.float32(3))(x)):
         assert isinstance(g, jax.Array) and (g.dtype, g.weak_type) == (dtype, weak)
+    program = jax.make_jaxpr(jax.grad(lambda x: x * x))(x)     # the cotangent that it starts from has it, too
+    assert {v.aval.weak_type for e in program.eqns for v in (*e.invars, *e.outvars)} == {weak}
+    assert jax.jvp(jax.jit(jax.grad(lambda x: x * x)), (x,), (x,))[0].weak_type is weak
+    with jax.enable_x64(True):
+        assert jax.typeof(jax.grad(lambda x: x * x)(g)).dtype == dtype
 
 
 @pytest.mark.parametrize("out, weak", [(2.0, True), (3, True), (jnp.float32(2), False), (jnp.ones(2), False)])

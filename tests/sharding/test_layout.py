@@ -241,6 +241,11 @@ def test_a_constraint_within_a_program():
     mapped = jax.make_jaxpr(jax.vmap(lambda x: with_layout_constraint(x, COLUMNS), in_axes=1))(
         np.ones((3, 2, 4), "f"))
     assert mapped.eqns[0].params["layout"] == Layout((1, 2, 0))
+    columns, sharded = (jax.jit(lambda x: (with_layout_constraint(x * 2, COLUMNS), x), out_shardings=out)(X)
+                        for out in (None, jax.NamedSharding(line(), jax.P())))
+    for result, as_given in columns, sharded:       # a result that is constrained is in that layout
+        assert_columns(result, X * 2)
+        assert as_given.format.layout.major_to_minor == (0, 1)
     np.testing.assert_array_equal(with_layout_constraint(X, Layout.AUTO), X)
 
 

@@ -108,7 +108,7 @@ def promote_types(a, b):
 def can_cast(from_, to, casting="safe"):
     """Does NumPy allow this cast?
 
-    It knows NumPy's rules, not those of promotion here.
+    It knows NumPy's rules, not those of promotion here: `int`, `float` and `complex` are of 64 bits and more.
 
     Args:
         from_: a dtype, or a value that has one.
@@ -121,7 +121,8 @@ def can_cast(from_, to, casting="safe"):
     >>> jnp.can_cast("f4", "i4", "same_kind")
     False
     """
-    return np.can_cast(as_dtype(from_), as_dtype(to), casting=casting)
+    from_, to = (np.dtype(t) if isinstance(t, type) else as_dtype(t) for t in (from_, to))
+    return np.can_cast(from_, to, casting=casting)
 
 
 _KINDS = {"bool": np.bool_, "signed integer": signedinteger, "unsigned integer": unsignedinteger,

@@ -34,7 +34,7 @@ s_, index_exp = np.s_, np.index_exp
 # --- grids ----------------------------------------------------------------------------------------
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    """A list of arrays: the coordinates, along each axis, of the points of a grid.
+    """A tuple of arrays: the coordinates, along each axis, of the points of a grid.
 
     Args:
         xi: vectors or scalars.
@@ -64,8 +64,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     shape = [1] * len(xi)
     for x, axis in zip(xi, axes):
         shape[axis] = x.shape[0]
-    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)],
-                                 (axis,)) for x, axis in zip(xi, axes)]
+    return tuple([lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)],
+                                       (axis,)) for x, axis in zip(xi, axes)])
 
 
 def _range(s):

@@ -328,7 +328,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
 
 
 def broadcast_arrays(*args):
-    """A list of the arrays, each repeated to their common shape; the dtypes stay.
+    """A tuple of the arrays, each repeated to their common shape; the dtypes stay.
 
     Raises:
         ValueError: where the shapes do not broadcast.
@@ -340,4 +340,4 @@ def broadcast_arrays(*args):
     shapes = [*map(shape_of, args)]
     common = joint_shape(*shapes)
     spread = [broadcast_to_shape(a, common) for a in args]
-    return [asarray(a) for a in (split_alike(*spread) if len({*shapes}) > 1 else spread)]
+    return tuple([asarray(a) for a in (split_alike(*spread) if len({*shapes}) > 1 else spread)])

@@ -301,7 +301,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    dtype = dtype_of(x) if dtype is None else dtypes.check_user_dtype(dtype, "corrcoef")
+    dtype = dtypes.to_inexact(dtype_of(x)) if dtype is None else dtypes.check_user_dtype(dtype, "corrcoef")
     return cast(_corrcoef(cov(x, y, rowvar, dtype=wider(dtype))), dtype)     # float16's variances may be inf
 
 

@@ -84,6 +84,7 @@ def test_questions_about_dtypes():
     assert jnp.result_type(1, 2.0) == jnp.result_type("int8", float) == np.float32
     assert jnp.result_type(jnp.ones(1), jnp.ones(1, jnp.bfloat16), 1) == np.float32
     assert jnp.can_cast("int8", jnp.bfloat16) and not jnp.can_cast("float32", "int8")
+    assert jnp.can_cast(int, float) and not jnp.can_cast(float, jnp.float32) and jnp.can_cast(bool, jnp.int4)
     assert jnp.isdtype(jnp.bfloat16, "real floating") and jnp.isdtype("int8", ("bool", "integral"))
     assert jnp.isdtype(jnp.int4, "signed integer") and not jnp.isdtype("int8", jnp.int16)
     with pytest.raises(ValueError, match="Unrecognized kind"):
