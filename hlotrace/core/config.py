@@ -501,13 +501,19 @@ state = State()
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """`with uncollected():` stops Python's garbage collector, which finds nothing in a growing program."""
+def uncollected(stays: bool = False) -> Iterator[None]:
+    """`with uncollected():` stops Python's garbage collector, which finds nothing in a growing program.
+
+    If what there is `stays`, the collector takes it for old and does not look through it next.
+    """
     was = gc.isenabled()
     try:
         gc.disable()
         yield
     finally:
+        if stays and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if was:
             gc.enable()
 

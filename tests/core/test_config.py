@@ -284,6 +284,20 @@ def test_scopes_and_the_garbage_collector():
     gc.enable()
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("frozen", [False, True])       # by a user, who keeps that
+def test_what_stays_is_old_to_the_garbage_collector(frozen):
+    (gc.freeze if frozen else gc.unfreeze)()
+    try:
+        with uncollected(stays=True):
+            made = [[]]
+        old, young = ({id(it) for it in gc.get_objects(generation)} for generation in (2, 0))
+        assert (id(made) in old, id(made) in young) == (not frozen, frozen)
+        assert bool(gc.get_freeze_count()) is frozen
+    finally:
+        gc.freeze()     # as conftest.py has it
+
+
 def _twice():
     """Functions that double sin by custom rules; the last compute in x64 whatever is in force."""
     forward, backward = jax.custom_jvp(lambda x: jnp.sin(x) * 2), jax.custom_vjp(lambda x: jnp.sin(x) * 2)

@@ -29,7 +29,8 @@ disk_hits = 0                # programs that another process compiled, found on 
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _SMALL, _SMALL_LOOP = 6 * 4096, 4096     # elements: of an operation on 4,096, with its arguments and result
 # what comes out otherwise, by more than the order of a sum, without the fusion emitters
-_APART = re.compile(r"stablehlo\.(?:rsqrt|tan|cbrt)\b|chlo\.atan\b|[<x]f(?:16>|[48]E)")
+_APART = re.compile(r"stablehlo\.(?:tan|cbrt)\b|chlo\.atan\b|[<x]f[48]E"
+                    r"|(?:rsqrt|log_plus_one|chlo\.a(?:sin|cos|tan)h)\b.*[<x](?:f16>|complex)")
 _ORDERED = re.compile(r"stablehlo\.(?:while|case|transpose|reverse)\b")
 _CACHE = "/jax/compilation_cache/"
 
