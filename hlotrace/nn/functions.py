@@ -424,6 +424,24 @@ def softmax(x, axis=-1, where=None):
     return out if where is None else jnp.where(where, out, 0)
 
 
+def _log_softmax_terms(x, axis):
+    shifted = x - lax.stop_gradient(largest_number(x, axis))
+    return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
+
+
+_log_softmax = custom_jvp(_log_softmax_terms, nondiff_argnums=(1,))
+
+
+@_log_softmax.defjvp
+def _log_softmax_jvp(axis, primals, tangents):
+    # by the softmax, which XLA shares with one of the same x, where the formula would keep exp(x) beside it;
+    # written as a product, as XLA fuses a quotient's second derivative into the sum over `axis`
+    (x,), (tangent,) = primals, tangents
+    terms = jnp.exp(x - lax.stop_gradient(largest_number(x, axis)))
+    weights = terms * (1 / jnp.sum(terms, axis, keepdims=True))
+    return _log_softmax(x, axis), tangent - jnp.sum(weights * tangent, axis, keepdims=True)
+
+
 @composite(static=("axis",))
 def log_softmax(x, axis=-1, where=None):
     """log(softmax(x)) along `axis`; -inf where `where` is False.
@@ -433,9 +451,7 @@ def log_softmax(x, axis=-1, where=None):
     """
     x = _masked(_float("log_softmax", x), where)
     split_axes(axis, x.ndim)
-    shifted = x - lax.stop_gradient(largest_number(x, axis))
-    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
-    return _masked(out, where)
+    return _masked((_log_softmax if config.jax_softmax_custom_jvp else _log_softmax_terms)(x, axis), where)
 
 
 @composite(static=("axis", "algorithm"))
