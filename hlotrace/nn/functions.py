@@ -389,9 +389,16 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
     return total - jnp.log(jnp.asarray(count, total.dtype))
 
 
+def _exponentials(x, axis):
+    """`x` from its maximum down, exp of that, and the sum of these along `axis`."""
+    shifted = x - lax.stop_gradient(largest_number(x, axis))
+    terms = jnp.exp(shifted)
+    return shifted, terms, jnp.sum(terms, axis, keepdims=True)
+
+
 def _softmax_terms(x, axis):
-    terms = jnp.exp(x - lax.stop_gradient(largest_number(x, axis)))
-    return terms / jnp.sum(terms, axis, keepdims=True)
+    _, terms, total = _exponentials(x, axis)
+    return terms / total
 
 
 _softmax = custom_jvp(_softmax_terms, nondiff_argnums=(1,))
@@ -425,8 +432,8 @@ def softmax(x, axis=-1, where=None):
 
 
 def _log_softmax_terms(x, axis):
-    shifted = x - lax.stop_gradient(largest_number(x, axis))
-    return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
+    shifted, _, total = _exponentials(x, axis)
+    return shifted - jnp.log(total)
 
 
 _log_softmax = custom_jvp(_log_softmax_terms, nondiff_argnums=(1,))
@@ -435,11 +442,11 @@ _log_softmax = custom_jvp(_log_softmax_terms, nondiff_argnums=(1,))
 @_log_softmax.defjvp
 def _log_softmax_jvp(axis, primals, tangents):
     # by the softmax, which XLA shares with one of the same x, where the formula would keep exp(x) beside it;
-    # written as a product, as XLA fuses a quotient's second derivative into the sum over `axis`
+    # a product, as XLA fuses a quotient's second derivative into sums over `axis`
     (x,), (tangent,) = primals, tangents
-    terms = jnp.exp(x - lax.stop_gradient(largest_number(x, axis)))
-    weights = terms * (1 / jnp.sum(terms, axis, keepdims=True))
-    return _log_softmax(x, axis), tangent - jnp.sum(weights * tangent, axis, keepdims=True)
+    shifted, terms, total = _exponentials(x, axis)
+    weights = terms * (1 / total)
+    return shifted - jnp.log(total), tangent - jnp.sum(weights * tangent, axis, keepdims=True)
 
 
 @composite(static=("axis",))
