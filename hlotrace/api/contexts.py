@@ -202,7 +202,7 @@ legacy_prng_key = option_context("jax_legacy_prng_key", ..., """
     ValueError: random.normal(uint32[2]): a key of the old kind, an array of uint32, was given to a ...
     """)
 softmax_custom_jvp = option_context("jax_softmax_custom_jvp", True, """
-    Whether `nn.softmax` has a derivative of its own, which is quicker and exacter.
+    Whether `nn.softmax` and `nn.log_softmax` have derivatives of their own, which are quicker and exacter.
 
     >>> with jax.softmax_custom_jvp(False):
     ...     jax.nn.softmax(jnp.zeros(2))

@@ -389,9 +389,16 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
     return total - jnp.log(jnp.asarray(count, total.dtype))
 
 
+def _exponentials(x, axis):
+    """`x` from its maximum down, exp of that, and the sum of these along `axis`."""
+    shifted = x - lax.stop_gradient(largest_number(x, axis))
+    terms = jnp.exp(shifted)
+    return shifted, terms, jnp.sum(terms, axis, keepdims=True)
+
+
 def _softmax_terms(x, axis):
-    terms = jnp.exp(x - lax.stop_gradient(largest_number(x, axis)))
-    return terms / jnp.sum(terms, axis, keepdims=True)
+    _, terms, total = _exponentials(x, axis)
+    return terms / total
 
 
 _softmax = custom_jvp(_softmax_terms, nondiff_argnums=(1,))
@@ -424,6 +431,24 @@ def softmax(x, axis=-1, where=None):
     return out if where is None else jnp.where(where, out, 0)
 
 
+def _log_softmax_terms(x, axis):
+    shifted, _, total = _exponentials(x, axis)
+    return shifted - jnp.log(total)
+
+
+_log_softmax = custom_jvp(_log_softmax_terms, nondiff_argnums=(1,))
+
+
+@_log_softmax.defjvp
+def _log_softmax_jvp(axis, primals, tangents):
+    # by the softmax, which XLA shares with one of the same x, where the formula would keep exp(x) beside it;
+    # a product, as XLA fuses a quotient's second derivative into sums over `axis`
+    (x,), (tangent,) = primals, tangents
+    shifted, terms, total = _exponentials(x, axis)
+    weights = terms * (1 / total)
+    return shifted - jnp.log(total), tangent - jnp.sum(weights * tangent, axis, keepdims=True)
+
+
 @composite(static=("axis",))
 def log_softmax(x, axis=-1, where=None):
     """log(softmax(x)) along `axis`; -inf where `where` is False.
@@ -433,9 +458,7 @@ def log_softmax(x, axis=-1, where=None):
     """
     x = _masked(_float("log_softmax", x), where)
     split_axes(axis, x.ndim)
-    shifted = x - lax.stop_gradient(largest_number(x, axis))
-    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
-    return _masked(out, where)
+    return _masked((_log_softmax if config.jax_softmax_custom_jvp else _log_softmax_terms)(x, axis), where)
 
 
 @composite(static=("axis", "algorithm"))

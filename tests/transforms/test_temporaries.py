@@ -44,6 +44,12 @@ PROGRAMS = {
     # a softmax's derivative writes out no product of the weights and their cotangent
     "gradient of attention's weights": (
         jax.grad(lambda q, k, v: jnp.sum(jax.nn.softmax(q @ k.T) @ v), (0, 1, 2)), [(256, 32)] * 3, 2 * 4 * 256 * 256 + 512),
+    # softmax and log_softmax of the same scores need one array of them between them, not two
+    "gradient of an entropy": (
+        jax.grad(lambda x: jnp.sum(jax.nn.softmax(x) * jax.nn.log_softmax(x))), [(256, 256)], 3 * 4 * 256 * 256 + 4096),
+    "gradient of a divergence": (
+        jax.grad(lambda x, y: jnp.sum(jax.nn.softmax(x) * (jax.nn.log_softmax(x) - jax.nn.log_softmax(y))), (0, 1)),
+        [(256, 256)] * 2, 3 * 4 * 256 * 256 + 8192),
     # by digamma functions, not by what its value is made of
     "gradient of betaln": (jax.grad(lambda a, b: jnp.sum(jax.scipy.special.betaln(a, b)), (0, 1)), [(LONG,)] * 2,
                            5 * 4 * LONG),
