@@ -119,6 +119,15 @@ def _disk(key, shape, dtype, squared_radius):
     return (radius * jnp.exp(1j * angle)).astype(dtype)
 
 
+def _complex_uniform(key, shape, dtype):
+    return _disk(key, shape, dtype, lambda u: 2 * u)        # of variance 1
+
+
+def _complex_truncated_normal(key, upper, shape, dtype):
+    # the logarithm is that of complex numbers, for the sake of JAX's bits
+    return _disk(key, shape, dtype, lambda u: -jnp.log(1 - ((1 - math.exp(-upper ** 2)) * u).astype(dtype)))
+
+
 def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """An initializer whose variance is `scale` / n, n the fan named by `mode`.
 
@@ -146,15 +155,14 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
             draw = random.truncated_normal(key, -2, 2, shape, dtype)
             deviation = deviation / jnp.asarray(0.87962566103423978, dtype)
         elif distribution == "truncated_normal":
-            # the logarithm is that of complex numbers, for the sake of JAX's bits
-            draw = _disk(key, shape, dtype, lambda u: -jnp.log(1 - ((1 - math.exp(-4)) * u).astype(dtype)))
+            draw = _complex_truncated_normal(key, 2, shape, dtype)
             deviation = deviation / jnp.asarray(0.95311164380491208, dtype)
         elif distribution == "normal":
             draw = random.normal(key, shape, dtype)
         elif distribution == "uniform" and is_real:
             draw, deviation = random.uniform(key, shape, dtype, -1), jnp.sqrt(3 * variance)
         elif distribution == "uniform":
-            draw = _disk(key, shape, dtype, lambda u: 2 * u)        # of variance 1
+            draw = _complex_uniform(key, shape, dtype)
         else:
             raise not_one_of("invalid distribution for variance scaling initializer: distribution",
                              distribution, ("truncated_normal", "normal", "uniform"))
