@@ -342,7 +342,7 @@ def contraction_steps(subscripts: str, *operands: Any, einsum_call: bool = True,
     hollow = [np.broadcast_to(np.zeros(()), np.shape(x)) for x in operands]
     found = np.einsum_path(subscripts, *hollow, optimize=optimize, einsum_call=True)[1]
     steps = [(step[0], next(part for part in step if isinstance(part, str))) for step in found]
-    return list(operands), [(taken, frozenset(text.partition("->")[0]) - {",", *text.partition("->")[2]}, text)
+    return list(operands), [(taken, frozenset(text.split("->")[0]) - {",", *text.split("->")[1]}, text)
                             for taken, text in steps]
 
 

@@ -204,7 +204,8 @@ _NAMES = """
 | `named_sharding` | packages | `core.errors` | DuplicateSpecError |
 | `nn.initializers` | e3x | `nn.initializers` | _complex_truncated_normal=_complex_truncated_normal |
 | `nn.initializers` | e3x | `nn.initializers` | _complex_uniform=_complex_uniform |
-| `numpy.einsum` | haliax, AQT | `faces` | _default_poly_einsum_handler=contraction_steps _einsum=einsum_along |
+| `numpy.einsum` | AQT | `faces` | _default_poly_einsum_handler=contraction_steps |
+| `numpy.einsum` | haliax, AQT | `faces` | _einsum=einsum_along |
 | `numpy.util` | packages | `faces` | promote_dtypes_complex |
 | `numpy.vectorize` | quaxed | `faces` | _apply_excluded _check_output_dims _parse_input_dimensions |
 | `numpy.vectorize` | quaxed | `numpy.mapping` | _parse_gufunc_signature=parse_signature |
