@@ -149,7 +149,7 @@ class GridSpec:
         self.grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         # lists are tuples, as operands are: Qwix maps over both
         self.in_specs, self.out_specs, self.scratch_shapes = [
-            tuple(specs) if isinstance(specs, list) else specs for specs in (in_specs, out_specs, scratch_shapes)]
+            tuple(x) if isinstance(x, list) else x for x in (in_specs, out_specs, scratch_shapes)]
 
     def __repr__(self):
         inner = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
