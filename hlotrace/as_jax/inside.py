@@ -206,6 +206,7 @@ _NAMES = """
 | `nn.initializers` | e3x | `nn.initializers` | _complex_uniform=_complex_uniform |
 | `numpy.einsum` | AQT | `faces` | _default_poly_einsum_handler=contraction_steps |
 | `numpy.einsum` | haliax, AQT | `faces` | _einsum=einsum_along |
+| `numpy.indexing` | Qwix | `numpy.indexing.indexing` | rewriting_take=get_noting |
 | `numpy.util` | packages | `faces` | promote_dtypes_complex |
 | `numpy.vectorize` | quaxed | `faces` | _apply_excluded _check_output_dims _parse_input_dimensions |
 | `numpy.vectorize` | quaxed | `numpy.mapping` | _parse_gufunc_signature=parse_signature |
