@@ -159,6 +159,8 @@ def blocks_of(what, specs, values):
         flat = [no_block_spec] * len(leaves)
     else:
         flat = pytree.tree_leaves(specs, is_leaf=lambda x: x is None or isinstance(x, BlockSpec))
+    if len(flat) > len(leaves):     # None may also be where an operand's container has None
+        flat = [spec for spec in flat if spec is not None]
     if len(flat) != len(leaves):
         raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
                          f"{len(leaves)} {what}puts; they must be as many")
