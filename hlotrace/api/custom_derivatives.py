@@ -27,7 +27,7 @@ from ..primitives.programs.linear_call import linear_call_p
 from ..runtime.array_impl import own
 from . import adapters
 from .adapters import flatten
-from .flat import FlatFunction
+from .flat import FlatFunction, abstract
 from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
 
 
@@ -539,7 +539,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     Array(3., dtype=float32, weak_type=True)
     """
     flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
-    traced, in_tree = flat.trace(flat.avals()), flat.in_tree
+    traced, in_tree = flat.trace(flat.avals(abstract)), flat.in_tree
     closed, consts = close(traced.jaxpr)
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 

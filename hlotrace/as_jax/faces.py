@@ -336,6 +336,16 @@ def einsum_along(operands: Sequence[Any], contractions: Iterable[Sequence[Any]],
     return result
 
 
+def contraction_steps(subscripts: str, *operands: Any, einsum_call: bool = True, use_blas: bool = True,
+                      optimize: Any = "optimal") -> tuple[list[Any], list[tuple[Any, frozenset[str], str]]]:
+    """(operands, steps) for `einsum_along`, in the order of `np.einsum_path`."""
+    hollow = [np.broadcast_to(np.zeros(()), np.shape(x)) for x in operands]
+    found = np.einsum_path(subscripts, *hollow, optimize=optimize, einsum_call=True)[1]
+    steps = [(step[0], next(part for part in step if isinstance(part, str))) for step in found]
+    return list(operands), [(taken, frozenset(text.split("->")[0]) - {",", *text.split("->")[1]}, text)
+                            for taken, text in steps]
+
+
 def batch_and_remainder(x: Any, batch_size: int) -> tuple[Any, Any]:
     """(a pytree whose leading axes are cut into batches, the rest of it, or None where none is left)."""
     leaves, structure = pytree.tree_flatten(x)

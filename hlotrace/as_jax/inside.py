@@ -172,7 +172,9 @@ monitoring | faces: get_event_duration_listeners get_event_listeners get_event_t
 named_sharding | core.errors: DuplicateSpecError
 nn.initializers | nn.initializers: _complex_truncated_normal=_complex_truncated_normal
     _complex_uniform=_complex_uniform (e3x)
-numpy.einsum | faces: _einsum=einsum_along (haliax, AQT)
+numpy.einsum | faces: _default_poly_einsum_handler=contraction_steps (AQT);
+    faces: _einsum=einsum_along (haliax, AQT)
+numpy.indexing | numpy.indexing.indexing: rewriting_take=get_noting (Qwix)
 numpy.util | faces: promote_dtypes_complex
 numpy.vectorize | faces: _apply_excluded _check_output_dims _parse_input_dimensions (quaxed);
     numpy.mapping: _parse_gufunc_signature=parse_signature (quaxed)

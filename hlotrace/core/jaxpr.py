@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -86,6 +86,10 @@ class Params(dict):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default
+
+    def keys(self) -> KeysView[str]:    # type: ignore[override]
+        """Those there are, in order; `in` it are JAX's as well."""
+        return KeysView(self)
 
 
 class Eqn:

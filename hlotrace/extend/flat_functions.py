@@ -1,9 +1,7 @@
 """JAX's `api_util`: flattened functions, as libraries that transform functions themselves take them."""
 
 from ..api.flat import abstract
-from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..api.signatures import donation_vector, name_of, rebase_donate_argnums
-from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import DebugInfo
 from . import linear_util as _lu
@@ -25,7 +23,7 @@ def safe_map(f, *args):
 
 
 def shaped_abstractify(x):
-    """The aval of an array, a number, or a ShapeDtypeStruct.
+    """The aval of an array, a number, a ShapeDtypeStruct, or an aval.
 
     Raises:
         TypeError: for other values.
@@ -33,9 +31,7 @@ def shaped_abstractify(x):
     >>> jax.api_util.shaped_abstractify(jnp.zeros((2, 3)))
     ShapedArray(float32[2,3])
     """
-    if isinstance(x, ShapeDtypeStruct):
-        return abstract(x)
-    return aval_of(x)
+    return abstract(x)
 
 
 def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argnames=(),

@@ -58,8 +58,8 @@ def attributes(jaxpr: Jaxpr, donated: Iterable[int]) -> list[str]:
 
 def with_memories(jaxpr: Jaxpr, where: Any) -> Any:
     """A device or a Partition, with the memory and the layout of those results of which none is said."""
-    constrained = {eqn.outvars[0]: eqn.params["layout"] for eqn in jaxpr.eqns
-                   if eqn.primitive is layout_constraint_p}
+    constrained: dict[Any, Any] = {eqn.outvars[0]: eqn.params["layout"] for eqn in jaxpr.eqns
+                                   if eqn.primitive is layout_constraint_p}
     found = [(constrained.get(v), HOST if a.memory is Space.Host else None)
              for v, a in zip(jaxpr.outvars, jaxpr.out_avals)]
     if not any(map(any, found)):

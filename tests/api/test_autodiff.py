@@ -456,7 +456,7 @@ def test_custom_gradient_and_closure_convert():
     same([jax.grad(g)(3.0), jax.jit(jax.grad(g))(2.0)], [30.0, 20.0])
 
     def h(x):
-        converted, consts = jax.closure_convert(lambda y: y * x * 2 + 1, 1.0)
+        converted, consts = jax.closure_convert(lambda y: y * x * 2 + 1, jax.ShapeDtypeStruct((), "float32"))
         assert len(consts) == 1
         return converted(3.0, *consts)
     same(jax.grad(h)(2.0), 6.0)

@@ -36,6 +36,9 @@ def test_sums_of_products_step_by_step():
     found = faces.einsum_along([x, y, z], steps, None, np.float32, dot)
     np.testing.assert_allclose(found, np.einsum("abc,cd,b->da", x, y, z), rtol=1e-4, atol=1e-5)
     assert len(products) == 2 and found.dtype == np.float32
+    operands, steps = faces.contraction_steps("abc,cd,b->da", x, y, z, einsum_call=True, use_blas=True)
+    np.testing.assert_allclose(faces.einsum_along(operands, steps), found, rtol=1e-4, atol=1e-5)
+    assert sorted(map(sorted, (summed for _, summed, _ in steps))) == [["b"], ["c"]]
 
 
 def test_functions_and_their_arguments():

@@ -32,5 +32,7 @@ def test_flattened_functions():
     info = api_util.debug_info("test", three, (1, {"a": 2}), {}, static_argnums=(0,))
     assert info.arg_names == ("y['a']",) and info.traced_for == "test" and "three" in info.func_src_info
     assert api_util.shaped_abstractify(jax.ShapeDtypeStruct((2,), "int8")).str_short() == "int8[2]"
+    aval = jax.core.ShapedArray((2,), jax.numpy.float32, weak_type=True)
+    assert api_util.shaped_abstractify(aval) == aval
     with pytest.raises(TypeError):
         api_util.shaped_abstractify("a")

@@ -161,6 +161,7 @@ def test_an_equation_says_where_it_is_from_and_answers_to_jax_s_names():
     assert set(called.params) == {"jaxpr", "donated"}
     custom, = called.params["jaxpr"].eqns
     assert custom.params["call_jaxpr"] is custom.params["jaxpr"]
+    assert "call_jaxpr" in custom.params.keys() and list(custom.params.keys()) == list(custom.params)
     assert str(custom.source_info.name_stack) == "inner" and Path(__file__).name in si.summarize(custom.source_info)
     with pytest.raises(KeyError, match="nme"):
         called.params["nme"]

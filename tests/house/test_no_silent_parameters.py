@@ -31,6 +31,7 @@ EXEMPT = {
     "runtime/executables/executable.py:Executable.has_there": {"i"},
     "sharding/abstract.py:Sharding.filled": {"ndim"},                   # that of a NamedSharding reads it
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
+    "as_jax/faces.py:contraction_steps": {"einsum_call", "use_blas"},   # opt_einsum's; the steps are the same
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
     "experimental/pallas/call.py:pallas_call": {"cost_estimate", "debug", "metadata"},
     "experimental/pallas/cores.py:core_map": {"compiler_params", "cost_estimate", "debug", "metadata", "name"},

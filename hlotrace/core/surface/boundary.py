@@ -58,19 +58,28 @@ def boundary(function: Callable[..., Any], called: str | None = None, method: bo
         method: is its first argument left out of what is said?
         recalled: is it a function of arrays?  Then its calls are found again by `recall`.
     """
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    # Neither has cells: libraries put code of their own into functions without them (Qwix).  A question which
+    # it is, or a parameter more that has a default, is time in every call.
+    def call(*args: Any, _of: Any = None, **kwargs: Any) -> Any:
         try:
-            if recalled and not state.trace.staging:
-                return recall(function, args, kwargs)
-            return function(*args, **kwargs)
+            return _of[0](*args, **kwargs)
         except HoldsArray:
-            return call(*arrays_of(args), **arrays_of(kwargs))
+            return _of[1](*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
-            reraise_for_user(error, entry.called, args[method:], kwargs)
+            reraise_for_user(error, _of[1].called, args[_of[2]:], kwargs)
             raise
-    entry: Any = call
+
+    def call_recalled(*args: Any, _of: Any = None, **kwargs: Any) -> Any:
+        try:
+            return _of[0](*args, **kwargs) if state.trace.staging else recall(_of[0], args, kwargs)
+        except HoldsArray:
+            return _of[1](*arrays_of(args), **arrays_of(kwargs))
+        except Exception as error:
+            reraise_for_user(error, _of[1].called, args[_of[2]:], kwargs)
+            raise
+    entry: Any = functools.wraps(function)(call_recalled if recalled else call)
     entry.called, entry.inner = function.__name__ if called is None else called, function
+    entry.__kwdefaults__["_of"] = function, entry, method
     return entry
 
 
@@ -229,10 +238,15 @@ def _is(x: object, kinds: Any) -> bool:
 _ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}
 
 
+def _called_by(entry: FrameType) -> Any:
+    """The function within the boundary of this frame."""
+    return entry.f_locals.get("_of", (None,))[0]
+
+
 def _name_parameters(error: BaseException, refused: re.Match[str], name: str | None,
                      entry: FrameType) -> None:
     """Add to Python's message about arguments the name that the user called, and its parameters."""
-    function = entry.f_locals.get("function")
+    function = _called_by(entry)
     if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
         code = inspect.unwrap(function).__code__
         names = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
@@ -254,7 +268,7 @@ def _name_unfit(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, 
     """Is it one of the arguments that cannot do what Python asked of it, by the message, which has the name
     of its type, or its text?  Then the message says which."""
     quoted = set(re.findall(r"'([\w.]+)'", error.args[0]))
-    function: Any = entry.f_locals.get("function")
+    function = _called_by(entry)
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = code.co_varnames[:code.co_argcount] if code else ()
     names += tuple(map("argument {}".format, range(len(names), len(args))))

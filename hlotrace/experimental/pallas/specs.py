@@ -147,7 +147,9 @@ class GridSpec:
 
     def __init__(self, grid=(), in_specs=no_block_spec, out_specs=no_block_spec, scratch_shapes=()):
         self.grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
-        self.in_specs, self.out_specs, self.scratch_shapes = in_specs, out_specs, scratch_shapes
+        # lists are tuples, as operands are: Qwix maps over both
+        self.in_specs, self.out_specs, self.scratch_shapes = [
+            tuple(x) if isinstance(x, list) else x for x in (in_specs, out_specs, scratch_shapes)]
 
     def __repr__(self):
         inner = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())

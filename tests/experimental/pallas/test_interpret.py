@@ -189,3 +189,10 @@ def test_padded_windows():
     np.testing.assert_array_equal(run(interpret=True)(x), [np.pad(x, 2)[i:i + 5].sum() for i in (0, 2, 4, 6)])
     with pytest.raises(NotImplementedError, match="input 0 has padding"):
         run()(x)
+
+
+def test_an_operand_may_be_a_container_with_none_in_it():
+    whole = pl.BlockSpec()
+    double = pl.pallas_call(lambda x, out: out.__setitem__(..., 2 * x["a"][...]), jnp.zeros(3),
+                            in_specs=[{"a": whole, "b": None}], interpret=True)
+    assert double({"a": jnp.arange(3.), "b": None}).tolist() == [0, 2, 4]

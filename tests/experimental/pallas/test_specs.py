@@ -32,7 +32,9 @@ def test_a_function_in_the_place_of_a_shape_is_refused(arguments):
 def test_a_grid_is_a_tuple(grid, wanted):
     spec = pl.GridSpec(grid, [pl.BlockSpec()], pl.BlockSpec((8,)), (pl.ANY((2,), "float32"),))
     assert spec.grid == wanted and len(spec.in_specs) == 1 and spec.out_specs.block_shape == (8,)
-    assert repr(spec).startswith(f"GridSpec(grid={wanted}, in_specs=[BlockSpec(")
+    assert repr(spec).startswith(f"GridSpec(grid={wanted}, in_specs=(BlockSpec(")
+    spec = pl.GridSpec(grid, [pl.BlockSpec()], [pl.BlockSpec()], [pl.ANY((2,), "float32")])
+    assert {type(specs) for specs in (spec.in_specs, spec.out_specs, spec.scratch_shapes)} == {tuple}
 
 
 def test_what_is_not_given_says_so():
