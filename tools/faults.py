@@ -376,7 +376,7 @@ FAULTS = (
           "donated inputs become the last results that fit"),
     Fault("donated-keys", "lowering/result_memory.py", "return physical(aval).size * physical(aval).dtype.itemsize",
           "return physical(aval).size", "donated memory is compared in elements"),
-    Fault("memory-of-results", "lowering/result_memory.py", "at if host else None for host in found", "at for host in found",
+    Fault("memory-of-results", "lowering/result_memory.py", "memory_kind=said[1]) if any(said)", "memory_kind=HOST) if any([s[1] for s in found])",
           "every result is in the host's memory where one is"),
     Fault("memory-in-pickles", "core/avals.py", "self.explicit or self.mesh,\n                             self.memory)",
           "self.explicit or self.mesh,\n                             Space.Device)",

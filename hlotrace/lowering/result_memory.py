@@ -7,7 +7,6 @@ from typing import Any
 
 from ..core.avals import ShapedArray, Space, physical
 from ..core.jaxpr import Jaxpr
-from ..primitives.parallel.sharding import layout_constraint_p
 from ..sharding.abstract import HOST
 from ..sharding.single import SingleDeviceSharding
 
@@ -58,8 +57,11 @@ def attributes(jaxpr: Jaxpr, donated: Iterable[int]) -> list[str]:
 
 def with_memories(jaxpr: Jaxpr, where: Any) -> Any:
     """A device or a Partition, with the memory and the layout of those results of which none is said."""
-    constrained: dict[Any, Any] = {eqn.outvars[0]: eqn.params["layout"] for eqn in jaxpr.eqns
-                                   if eqn.primitive is layout_constraint_p}
+    constrained: dict[Any, Any] = {}
+    if laid_out := [eqn for eqn in jaxpr.eqns if "layout" in eqn.params]:
+        from ..primitives.parallel.sharding import layout_constraint_p
+        constrained = {eqn.outvars[0]: eqn.params["layout"] for eqn in laid_out
+                       if eqn.primitive is layout_constraint_p}
     found = [(constrained.get(v), HOST if a.memory is Space.Host else None)
              for v, a in zip(jaxpr.outvars, jaxpr.out_avals)]
     if not any(map(any, found)):

@@ -231,6 +231,7 @@ LOCAL_IMPORTS = {
         hlotrace.placement.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.runtime.devices.shards hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.lowering.module: hlotrace.primitives.parallel.sharding
+        hlotrace.lowering.result_memory: hlotrace.primitives.parallel.sharding
         hlotrace.nn.attention: hlotrace.nn.cudnn_attention
         hlotrace.lowering.result_memory: hlotrace.sharding.layout hlotrace.sharding.partition
         hlotrace.lowering.outline: hlotrace.lowering.handed_over
