@@ -26,7 +26,7 @@ import numpy as np
 from .. import config as options, source_info
 from ..array import Array
 from ..avals import is_arraylike
-from ..config import Config, config, state
+from ..config import Config, config
 from ..errors import did_you_mean, page_of
 
 _RAISE = opmap["RAISE_VARARGS"]
@@ -71,7 +71,7 @@ def boundary(function: Callable[..., Any], called: str | None = None, method: bo
 
     def call_recalled(*args: Any, _of: Any = None, **kwargs: Any) -> Any:
         try:
-            return _of[0](*args, **kwargs) if state.trace.staging else recall(_of[0], args, kwargs)
+            return recall(_of[0], args, kwargs)
         except HoldsArray:
             return _of[1](*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
