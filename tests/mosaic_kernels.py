@@ -210,6 +210,21 @@ def by_cores(x, o):
     pl.run_scoped(doubled, tpu.VMEM((8, 128), F32))
 
 
+def as_much_as_there_is(n, x, o):
+    """Of each 16 rows the first n, in the reverse order of blocks."""
+    def body(x, o):
+        o[...] = x[...] + pl.program_id(0).astype(F32)
+
+    def rows(at):
+        return Block((pl.BoundedSlice(16), 128), lambda i: (pl.ds(pl.multiple_of(at(i) * 16, 8), pl.multiple_of(n[0], 8)), 0))
+    last = pl.num_programs
+    tpu.emit_pipeline(body, grid=(2,), in_specs=[rows(lambda i: last(0) - 1 - i)], out_specs=[rows(lambda i: i)])(x, o)
+
+
+case("memref<?x128xf32", like(32, 128), like(1, dtype=I32), like(32, 128), in_specs=[Block(memory_space=tpu.SMEM), ANY],
+     out_specs=ANY, name="a pipeline of bounded slices")(as_much_as_there_is)
+
+
 @case("tpu.matmul", like(2, 256, 128, dtype=BF16), *[like(2, 256, 128, dtype=BF16)] * 3, grid=(2, 2, 2),
       in_specs=[Block((None, 128, 128), lambda b, i, j: (b, i, 0)), *[Block((None, 128, 128), lambda b, i, j: (b, j, 0))] * 2],
       out_specs=Block((None, 128, 128), lambda b, i, j: (b, i, 0)), scratch_shapes=[tpu.VMEM((128, 128), F32)] * 3)

@@ -212,8 +212,10 @@ class AsyncCopyDescriptor:
 
     def __init__(self, what, src_ref, dst_ref, dst_sem, src_sem=None, device_id=None, device_id_type=MESH):
         place_of(what)
-        traced = core_of_kernel() is not None and (
-            tpu_parts.has_traced_size(src_ref) or tpu_parts.has_traced_size(dst_ref))
+        traced = tpu_parts.has_traced_size(src_ref) or tpu_parts.has_traced_size(dst_ref)
+        if traced and core_of_kernel() is None:
+            raise NotImplementedError(f"pallas.{what}: a part of a traced size is copied by compiled kernels "
+                                      "alone; in interpret mode a size is an int")
         if not traced and src_ref.shape != dst_ref.shape:
             raise ShapeError(f"pallas.{what}: from shape {src_ref.shape} to shape {dst_ref.shape}; they must "
                              "be equal")

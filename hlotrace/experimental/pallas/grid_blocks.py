@@ -10,11 +10,13 @@ from ...api.contexts import make_user_context
 from ...core import dtypes
 from ...core.config import state
 from ...core.pytrees import pytree
+from ...numpy.indexing.index_entries import Slice
 from ...ref import new_ref
 from .parts import cdiv
-from .specs import Blocked, BlockSpec, Element, Squeezed, no_block_spec
+from .specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed, no_block_spec
 
 _places = threading.local()
+_ANYWHERE = Element, BoundedSlice       # dimensions whose blocks begin at any element
 interpreted = make_user_context()       # the InterpretParams of kernels that are not compiled
 
 
@@ -113,18 +115,19 @@ class Blocks:
     def _dim(self, dim):
         if dim is None:
             return Squeezed()
-        if isinstance(dim, (Blocked, Squeezed, Element)):
+        if isinstance(dim, (Blocked, Squeezed, Element, BoundedSlice)):
             return dim
         if hasattr(dim, "__index__"):
             return Blocked(int(dim))
         raise NotImplementedError(f"pallas_call: dimension {dim} in the block shape of {self.name} is not "
-                                  "supported: there are ints, None, Blocked, Squeezed and Element")
+                                  "supported: there are ints, None, Blocked, Squeezed, Element and "
+                                  "BoundedSlice")
 
     def padded(self, array):
         """The array with its padding, up to the end of its last blocks."""
         def beyond(n, size, dim, padding):
             begin, end = padding
-            return begin, max(end, size - 1) if isinstance(dim, Element) else cdiv(n, size) * size - n
+            return begin, max(end, size - 1) if isinstance(dim, _ANYWHERE) else cdiv(n, size) * size - n
         width = [beyond(*each) for each in zip(self.shape, self.sizes, self.dims, self.padding)]
         if not any(map(any, width)):
             return array
@@ -141,18 +144,32 @@ class Blocks:
                              f"values, one for each dimension of its blocks, and returns {len(index)}")
         return index
 
-    def starts(self, ids, scalars):
-        """Where that block begins."""
-        each = zip(self.index(ids, scalars), self.sizes, self.dims)
-        return [i if isinstance(dim, Element) else i * size for i, size, dim in each]
+    def place(self, ids, scalars):
+        """Where that block begins, and {dimension: how much of it there is} for those that say so."""
+        starts, held = [], {}
+        for d, (i, size, dim) in enumerate(zip(self.index(ids, scalars), self.sizes, self.dims)):
+            if isinstance(dim, BoundedSlice):
+                if isinstance(i, slice):
+                    i = Slice(i.start or 0, i.stop - (i.start or 0))
+                if not isinstance(i, Slice):
+                    raise TypeError(f"pallas_call: the index map of {self.name} must return a slice, such as "
+                                    f"pl.ds(start, size), for dimension {d}, a BoundedSlice, not {i!r:.60}")
+                i, held[d] = i.start, i.size
+            starts.append(i if isinstance(dim, _ANYWHERE) else i * size)
+        return starts, held
 
-    def read(self, array, starts):
-        """The block that begins there, as a kernel has it."""
-        return lax.dynamic_slice(array, starts, self.sizes).reshape(self.inner)
+    def read(self, array, place):
+        """The block at a place, as a kernel has it."""
+        return lax.dynamic_slice(array, place[0], self.sizes).reshape(self.inner)
 
-    def write(self, array, block, starts):
+    def write(self, array, block, place):
         """The array with a block."""
-        return lax.dynamic_update_slice(array, block.reshape(self.sizes), starts)
+        starts, held = place
+        block = block.reshape(self.sizes)
+        for d, size in held.items():
+            inside = lax.broadcasted_iota(np.int32, self.sizes, d) < size
+            block = jnp.where(inside, block, lax.dynamic_slice(array, starts, self.sizes))
+        return lax.dynamic_update_slice(array, block, starts)
 
     def cut(self, array):
         """What of the padded array is the result."""

@@ -162,7 +162,7 @@ def _run(title, kernel, out_shape, spec, aliases, args):
         ids = [number // math.prod(grid[axis + 1:]) % n for axis, n in enumerate(grid)]
         first = pytree.tree_map(new_ref, scalars)
         with at_place(ids, grid):
-            at_in, at_out = ([b.starts(ids, first) for b in each] for each in (ins, outs))
+            at_in, at_out = ([b.place(ids, first) for b in each] for each in (ins, outs))
             read = [new_ref(b.read(x, at)) for b, x, at in zip(ins, arrays, at_in)]
             written = [new_ref(b.read(x, at)) for b, x, at in zip(outs, results, at_out)]
             held = [new_ref(x) for x in scratch]

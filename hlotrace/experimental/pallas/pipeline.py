@@ -18,7 +18,7 @@ from .copies import SemaphoreType, make_async_copy
 from .grid_blocks import at_place, blocks_of, place_of
 from .interpret import run_scoped
 from .parts import cdiv, when
-from .specs import MemoryRef, Squeezed
+from .specs import Blocked, Element, MemoryRef, Squeezed
 
 
 def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_axis=None, core_axis_name=None,
@@ -70,11 +70,16 @@ def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_ax
             return [first + number // math.prod(sizes[axis + 1:]) % n
                     for axis, (first, n) in enumerate(zip(firsts, sizes))]
 
-        def run(ids, blocks):
+        def run(number, blocks):
+            ids = ids_of(number)
             with at_place(ids, grid, place.core):
                 body(*[tuple(ids)] * _explicit_indices, *structure.unflatten(blocks), *scratches)
-        total = math.prod(sizes)
-        (_run_in_turn if place.core is None else _run_buffered)(run, ids_of, total, *each)
+
+        def find(blocks, number):
+            ids = ids_of(number)
+            with at_place(ids, grid, place.core):
+                return blocks.place(ids, ())
+        (_run_in_turn if place.core is None else _run_buffered)(run, find, math.prod(sizes), *each)
     return pipeline
 
 
@@ -87,35 +92,23 @@ def _is_ref(x):
     return isinstance(x, RefOrView)
 
 
-def _block(blocks, ref):
-    """(What gives a Ref of the block at a place, what writes it back)."""
-    if blocks.index_map is None:
-        return lambda ids: ref, lambda ids, block: None
-
-    def read(ids):
-        return new_ref(blocks.read(blocks.padded(ref[...]), blocks.starts(ids, ())))
-
-    def write(ids, block):
-        whole = blocks.write(blocks.padded(ref[...]), block[...], blocks.starts(ids, ()))
-        ref[...] = blocks.cut(whole)
-    return read, write
-
-
-def _run_in_turn(run, ids_of, total, operands, results):
-    """`run(ids, the Refs of blocks)` for each place, by `ids_of(number)`; operands and results are
-    (Blocks, Ref)."""
-    operands, results = ([_block(*pair) for pair in pairs] for pairs in (operands, results))
-
+def _run_in_turn(run, find, total, operands, results):
+    """`run(number, the Refs of blocks)` for each place; operands and results are (Blocks, Ref), of which
+    `find(blocks, number)` says where the block is."""
     def step(number, _):
-        ids = ids_of(number)
-        at_in, at_out = ([read(ids) for read, _ in pairs] for pairs in (operands, results))
-        run(ids, [*at_in, *at_out])
-        for (_, write), ref in zip(results, at_out):
-            write(ids, ref)
+        held = []
+        for blocks, ref in operands + results:
+            held.append(ref if blocks.index_map is None else new_ref(
+                blocks.read(blocks.padded(ref[...]), find(blocks, number))))
+        run(number, held)
+        for (blocks, ref), block in zip(results, held[len(operands):]):
+            if blocks.index_map is not None:
+                whole = blocks.write(blocks.padded(ref[...]), block[...], find(blocks, number))
+                ref[...] = blocks.cut(whole)
     lax.fori_loop(0, total, step, None)
 
 
-def _run_buffered(run, ids_of, total, operands, results):
+def _run_buffered(run, find, total, operands, results):
     """As `_run_in_turn`, with two blocks of each Ref in VMEM; a block is copied once for all places in a row
     that have it."""
     memory = [(MemoryRef((2, *blocks.inner), blocks.dtype, None), SemaphoreType.DMA((2,)))
@@ -123,7 +116,7 @@ def _run_buffered(run, ids_of, total, operands, results):
 
     def with_memory(*memory):
         made = iter(memory)
-        pairs = [[ref if blocks.index_map is None else _Buffered(blocks, ref, ids_of, *next(made))
+        pairs = [[ref if blocks.index_map is None else _Buffered(blocks, ref, find, *next(made))
                   for blocks, ref in each] for each in (operands, results)]
         ins, outs = ([x for x in each if isinstance(x, _Buffered)] for each in pairs)
         for x in ins:
@@ -142,8 +135,8 @@ def _run_buffered(run, ids_of, total, operands, results):
                     when(begins)(lambda x=x: x.copy_in(number, slots[x]).wait())
                 else:
                     when(begins & (count_of[x] >= 2))(lambda x=x: x.copy_out(number, slots[x]).wait())
-            run(ids_of(number), [x.memory.at[slots[x]] if isinstance(x, _Buffered) else x
-                                 for each in pairs for x in each])
+            run(number, [x.memory.at[slots[x]] if isinstance(x, _Buffered) else x
+                         for each in pairs for x in each])
             ends = [comes_next(x) for x in ins] + [
                 jnp.logical_or(number + 1 == total, x.differ(number, number + 1)) for x in outs]
             for x, end in zip(outs, ends[len(ins):]):
@@ -159,27 +152,30 @@ def _run_buffered(run, ids_of, total, operands, results):
 class _Buffered:
     """The two blocks of a Ref that are in VMEM."""
 
-    def __init__(self, blocks, ref, ids_of, memory, semaphores):
-        if any(n % size for n, size in zip(blocks.shape, blocks.sizes)):
+    def __init__(self, blocks, ref, find, memory, semaphores):
+        if any(n % size for n, size, dim in zip(blocks.shape, blocks.sizes, blocks.dims)
+               if isinstance(dim, Blocked)):
             raise NotImplementedError(f"pallas.emit_pipeline: blocks of {blocks.sizes} do not divide an "
                                       f"array of shape {blocks.shape}, where a kernel is compiled")
-        self.blocks, self.ref, self.ids_of = blocks, ref, ids_of
-        self.memory, self.semaphores = memory, semaphores
-
-    def _starts(self, number):
-        return self.blocks.starts(self.ids_of(number), ())
+        self.blocks, self.ref, self.memory, self.semaphores = blocks, ref, memory, semaphores
+        self._place = functools.partial(find, blocks)
 
     def differ(self, one, other):
         """Do two places have other blocks?"""
-        pairs = zip(self._starts(one), self._starts(other))
+        pairs = zip(*[[*starts, *held.values()] for starts, held in map(self._place, (one, other))])
         return functools.reduce(jnp.logical_or, [jnp.asarray(a != b) for a, b in pairs], jnp.asarray(False))
 
     def _copy(self, number, slot, turned):
+        starts, held = self._place(number)
         part = self.ref.at[tuple([
-            start if isinstance(dim, Squeezed) else ds(multiple_of(start, size), size)
-            for start, size, dim in zip(self._starts(number), self.blocks.sizes, self.blocks.dims)])]
-        pair = part, self.memory.at[slot]
-        return make_async_copy(*(pair[::-1] if turned else pair), self.semaphores.at[slot])
+            start if isinstance(dim, Squeezed) else ds(start, held[d]) if d in held else
+            ds(start if isinstance(dim, Element) else multiple_of(start, size), size)
+            for d, (start, size, dim) in enumerate(zip(starts, self.blocks.sizes, self.blocks.dims))])]
+        memory = self.memory.at[slot]
+        if held:
+            memory = memory.at[tuple([ds(0, held.get(d, size)) for d, (size, dim) in enumerate(
+                zip(self.blocks.sizes, self.blocks.dims)) if not isinstance(dim, Squeezed)])]
+        return make_async_copy(*((memory, part) if turned else (part, memory)), self.semaphores.at[slot])
 
     def copy_in(self, number, slot):
         """The copy of a place's block to VMEM."""

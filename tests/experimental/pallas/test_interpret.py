@@ -139,9 +139,12 @@ def test_what_does_not_fit():
             ({"interpret": False}, lambda x, o: None, "interpret=True")):
         with pytest.raises(ValueError, match=words):
             call(kernel, out, **options)(x)
-    with pytest.raises(NotImplementedError, match="BoundedSlice"):
-        spec = pl.BlockSpec((pl.BoundedSlice(1), 3), lambda i: (i, 0))
-        call(lambda x, o: None, out, in_specs=[spec], grid=2)(x)
+    for dim, error, interpret, words in ((pl.BoundedSlice(1), TypeError, True, "must return a slice, such as pl.ds"),
+                                         (pl.BoundedSlice(1), NotImplementedError, False, "BoundedSlice"),
+                                         (pl.Indirect(1), NotImplementedError, True, "Indirect")):
+        spec = pl.BlockSpec((dim, 3), lambda i: (i, 0))
+        with pytest.raises(error, match=words):
+            call(lambda x, o: None, out, in_specs=[spec], grid=2, interpret=interpret)(x)
     for function in pl.program_id, pl.num_programs:
         with pytest.raises(ValueError, match="is for kernels"):
             function(0)

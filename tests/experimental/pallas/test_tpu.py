@@ -259,6 +259,13 @@ def test_what_cores_cannot_do():
             pl.kernel(body, like(2), mesh=mesh, interpret=True)()
 
 
+def test_a_copy_of_a_traced_size_is_not_interpreted():
+    def kernel(n, x, o, ready):
+        tpu.make_async_copy(x.at[pl.ds(0, n[0])], o.at[pl.ds(0, n[0])], ready)
+    with pytest.raises(NotImplementedError, match="in interpret mode a size is an int"):
+        pl.pallas_call(kernel, like(2), scratch_shapes=[tpu.SemaphoreType.DMA], interpret=True)(jnp.array([1]), jnp.ones(2))
+
+
 # --- how a kernel is interpreted ------------------------------------------------------------------
 
 def test_interpret_params():

@@ -18,7 +18,7 @@ from ....core.trace import EVAL, Tracer
 from ....numpy.arrays.creation import asarray
 from ....primitives.arrays.shape import front
 from ..grid_blocks import at_place, blocks_of
-from ..specs import Element, Squeezed
+from ..specs import BoundedSlice, Element, Squeezed
 from . import mosaic_call, triton_rules
 from .kernel_memory import kernel_ref, program_id_p
 from .tpu_parts import INT, operation, scratch_type, space_of
@@ -93,7 +93,8 @@ class Kernel:
         if blocks.index_map is not None or have:
             def index(*ids):
                 first = self.arguments.first.unflatten(self.refs[:len(self.scalars)])
-                found = blocks.index(ids[len(self.axes):], first)
+                with at_place(ids[len(self.axes):], self.own_grid, self.core):
+                    found = blocks.index(ids[len(self.axes):], first)
                 return [*[ids[axis] for axis in have], *[asarray(i, dtype="int32") for i in found]]
             axes = [ShapedArray((), "int32")] * len(self.grid)
             places = Places(blocks, trace_to_jaxpr(index, axes, "index_map"), len(have))
@@ -133,6 +134,9 @@ def call_compiled(title, kernel, out_shape, spec, aliases, args, options, kernel
     outs, out_tree = blocks_of("out", spec.out_specs, out_shape)
     scratch, scratch_tree = pytree.tree_flatten(spec.scratch_shapes)
     for block in ins + outs:
+        if any(isinstance(dim, BoundedSlice) for dim in block.dims):
+            raise NotImplementedError(f"pallas_call of {title}: {block.name} has a BoundedSlice, which is "
+                                      "not supported where it is compiled: use it in tpu.emit_pipeline")
         if any(map(any, block.padding)):
             raise NotImplementedError(f"pallas_call of {title}: {block.name} has padding, which is not "
                                       "supported where it is compiled: read under a mask, by triton.load")
