@@ -5,6 +5,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...api.jit import jit
+from ...api.signatures import name_of
 from ...core.caches import ContextCache
 from ...core.pytrees import pytree
 from .compiled.kernel_call import call_compiled
@@ -51,7 +52,7 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
     if not callable(kernel):
         raise TypeError(f"pallas_call: the kernel is a function of Refs, not {kernel!r:.60}")
     spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
-    title = name or getattr(kernel, "__name__", "kernel")
+    title = name or name_of(kernel)
 
     kernels = ContextCache(16)
 

@@ -9,6 +9,7 @@ import math
 import types
 
 from ... import lax, numpy as jnp
+from ...api.signatures import name_of
 from ...core.config import CoreAxis, named_axes
 from ...core.pytrees import pytree
 from ...ref import freeze, new_ref
@@ -197,7 +198,7 @@ def kernel(body=_NO_BODY, out_type=(), *, mesh, scratch_types=(), compiler_param
         return lambda given: kernel(given, out_type, mesh=mesh, scratch_types=scratch_types,
                                     compiler_params=compiler_params, interpret=interpret,
                                     cost_estimate=cost_estimate, name=name)
-    title = name or getattr(body, "__name__", "kernel")
+    title = name or name_of(body)
 
     def call(*args):
         params = how(interpret, f"pallas.kernel of {title}")

@@ -72,6 +72,22 @@ def test_a_kernel_for_cores_has_them_in_its_grid():
         pl.core_map(mesh)(lambda: None)
 
 
+@pytest.mark.parametrize("going_on, step, counted", [
+    (lambda i, n: i < n, 1, True), (lambda i, n: i < n, 2, False), (lambda i, n: i <= n, 1, False),
+    (lambda i, n: i < n + i // 8, 1, False)])
+def test_a_loop_that_counts_is_one_of_the_compilers(going_on, step, counted):
+    def kernel(n, x, o):
+        def body(carry):
+            i, sums = carry
+            return i + step, sums + x[i]
+        i, sums = lax.while_loop(lambda carry: going_on(carry[0], n[1]), body, (n[0], jnp.zeros(128)))
+        o[...] = sums[None] * i.astype(F32)
+    call = pl.pallas_call(kernel, like(1, 128), in_specs=[Block(memory_space=tpu.SMEM), Block(memory_space=tpu.VMEM)])
+    text = text_of(call, like(2, dtype=I32), like(*TILE))
+    assert ("scf.for" in text, "scf.while" in text) == (counted, not counted)
+    assert not counted or "arith.maxsi" in text         # what the counter is afterwards
+
+
 def test_a_size_of_the_grid_may_be_traced():
     def doubled(n, scale, x):
         def kernel(scale, none, x, o):

@@ -247,19 +247,43 @@ def _scan(w, eqn, *operands):
     if len(carry) > p["num_carry"] or len(jaxpr.outvars) > p["num_carry"]:
         raise NotImplementedError("a scan over rows of arrays, or that stacks results: read and write in "
                                   "a fori_loop, by ref[i]")
-    low, high, one = (w.constant(n) for n in (0, p["length"], 1))
+    low, high = w.constant(0), w.constant(p["length"])
+    return _for(w, low, high, carry, accesses(jaxpr.effects),
+                lambda _, carry: run(w, jaxpr, [*consts, *carry]))
+
+
+def _for(w, low, high, carry, before, body):
+    """What a loop over `low` <= i < `high` leaves of a carry; `body(i, carry)` is the next one."""
+    one = w.constant(1)
     head, results = results_of(w, carry)
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
     arguments = f" iter_args({given}) -> ({types})" if carry else ""
-    steps = f"{w.new_name()} = {low.name} to {high.name} step {one.name}"
+    number = w.value(w.new_name(), (), INT)
+    steps = f"{number.name} = {low.name} to {high.name} step {one.name}"
     w.lines.append(f"{head}scf.for {steps}{arguments} : i32 {{")
-    before = accesses(jaxpr.effects)
     w.again(before)
-    _end(w, "scf.yield", run(w, jaxpr, [*consts, *inside]))
+    _end(w, "scf.yield", body(number, inside))
     w.again(before)
     w.lines.append("}")
     return results
+
+
+def _counter(p):
+    """The number, in the carry of a while loop, of what counts up by 1 to something that stays; else None."""
+    cond, body, first = p["cond_jaxpr"], p["body_jaxpr"], p["cond_nconsts"]
+    if [eqn.primitive for eqn in cond.eqns] != [e.lt_p]:
+        return None
+    counter, end = cond.eqns[0].invars
+    if counter not in cond.invars[first:] or not (isinstance(end, Literal) or end in cond.invars[:first]):
+        return None
+    at = cond.invars.index(counter) - first
+    own, following = body.invars[p["body_nconsts"] + at], body.outvars[at]
+    for eqn in body.eqns:
+        if following in eqn.outvars and eqn.primitive is e.add_p and eqn.invars[0] is own:
+            step = eqn.invars[1]
+            return at if isinstance(step, Literal) and step.val == 1 and own.aval.dtype == INT else None
+    return None
 
 
 def _while(w, eqn, *operands):
@@ -267,6 +291,16 @@ def _while(w, eqn, *operands):
     first = p["cond_nconsts"]
     of_cond, of_body = operands[:first], operands[first:first + p["body_nconsts"]]
     carry = operands[first + len(of_body):]
+    if (at := _counter(p)) is not None:
+        end = p["cond_jaxpr"].eqns[0].invars[1]
+        high = w.constant(end.val) if isinstance(end, Literal) else of_cond[p["cond_jaxpr"].invars.index(end)]
+
+        def body(number, rest):
+            found = run(w, p["body_jaxpr"], [*of_body, *rest[:at], number, *rest[at:]])
+            return [*found[:at], *found[at + 1:]]
+        rest = _for(w, carry[at], high, [*carry[:at], *carry[at + 1:]],
+                    accesses(p["body_jaxpr"].effects), body)
+        return [*rest[:at], w.binary(t.MAXIMUM, carry[at], high), *rest[at:]]
     head, results = results_of(w, carry)
     inside, given = _carried(w, carry)
     types = ", ".join(v.type for v in carry)
