@@ -80,7 +80,8 @@ def test_a_loop_that_counts_is_one_of_the_compilers(going_on, step, counted):
         def body(carry):
             i, sums = carry
             return i + step, sums + x[i]
-        i, sums = lax.while_loop(lambda carry: going_on(carry[0], n[1]), body, (n[0], jnp.zeros(128)))
+        first, last = n[0], n[1]
+        i, sums = lax.while_loop(lambda carry: going_on(carry[0], last), body, (first, jnp.zeros(128)))
         o[...] = sums[None] * i.astype(F32)
     call = pl.pallas_call(kernel, like(1, 128), in_specs=[Block(memory_space=tpu.SMEM), Block(memory_space=tpu.VMEM)])
     text = text_of(call, like(2, dtype=I32), like(*TILE))
