@@ -18,7 +18,7 @@ from .copies import SemaphoreType, make_async_copy
 from .grid_blocks import at_place, blocks_of, place_of
 from .interpret import run_scoped
 from .parts import cdiv, when
-from .specs import Blocked, Element, MemoryRef, Squeezed
+from .specs import Blocked, MemoryRef, Squeezed
 
 
 def emit_pipeline(body, *, grid, in_specs=(), out_specs=(), tiling=None, core_axis=None, core_axis_name=None,
@@ -167,11 +167,14 @@ class _Buffered:
 
     def _copy(self, number, slot, turned):
         starts, held = self._place(number)
-        part = self.ref.at[tuple([
-            start if isinstance(dim, Squeezed) else ds(start, held[d]) if d in held else
-            ds(start if isinstance(dim, Element) else multiple_of(start, size), size)
-            for d, (start, size, dim) in enumerate(zip(starts, self.blocks.sizes, self.blocks.dims))])]
-        memory = self.memory.at[slot]
+        entries = []
+        for d, (start, size, dim) in enumerate(zip(starts, self.blocks.sizes, self.blocks.dims)):
+            if isinstance(dim, Squeezed):
+                entries.append(start)
+            else:
+                begin = multiple_of(start, size) if isinstance(dim, Blocked) else start
+                entries.append(ds(begin, held.get(d, size)))
+        part, memory = self.ref.at[tuple(entries)], self.memory.at[slot]
         if held:
             memory = memory.at[tuple([ds(0, held.get(d, size)) for d, (size, dim) in enumerate(
                 zip(self.blocks.sizes, self.blocks.dims)) if not isinstance(dim, Squeezed)])]

@@ -11,7 +11,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental import pallas as pl
 from hlotrace.experimental.pallas import pipeline, tpu, tpu_sc
-from hlotrace.experimental.pallas.compiled import mosaic_call, mosaic_rules
+from hlotrace.experimental.pallas.compiled import mosaic_call
 from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.mlir import mosaic
 from hlotrace.sharding import NamedSharding, PartitionSpec as P, SingleDeviceSharding
@@ -25,7 +25,7 @@ def kernel_of(function, *args):
 
 def text_of(function, *args):
     """The text of the one kernel that a function calls, which is read and verified."""
-    text, _ = mosaic_rules.text(kernel_of(function, *args))
+    text, _ = mosaic_call.text(kernel_of(function, *args))
     assert mosaic.parsed(text).operation.verify()
     return text
 
@@ -101,10 +101,10 @@ def test_a_size_of_the_grid_may_be_traced():
     text = jax.jit(doubled).trace(*types).lower(lowering_platforms=("tpu",)).as_text()
     call, = [line for line in text.splitlines() if "tpu_custom_call" in line]
     assert "(tensor<i32>, tensor<5xi32>, tensor<32x128xf32>)" in call and "operand_index = 2" in call
-    text, _ = mosaic_rules.text(kernel_of(doubled, *types))
+    text, _ = mosaic_call.text(kernel_of(doubled, *types))
     assert f"iteration_bounds = array<i64: {-2**63}, 2>" in text and "tpu.iteration_bound" in text
     many = kernel_of(jax.vmap(doubled, in_axes=(None, None, 0)), *types[:2], like(3, 32, 128))
-    assert many.grid == (3, None, 2) and "dim = 1 : i32" in mosaic_rules.text(many)[0]
+    assert many.grid == (3, None, 2) and "dim = 1 : i32" in mosaic_call.text(many)[0]
 
 
 def test_what_tpus_are():

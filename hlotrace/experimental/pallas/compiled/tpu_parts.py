@@ -16,6 +16,7 @@ from ..grid_blocks import core_of_kernel
 from .kernel_memory import kernel_part, kernel_ref, memory_of
 
 INT = ShapedArray((), "int32")
+SEMAPHORES = "regular", "dma", "barrier"
 
 
 def _on_core(params):
@@ -74,7 +75,7 @@ def multiple_of(x, values):
 
 def has_traced_size(ref):
     """Does a window of this view have a size that is traced, as copies may?"""
-    return type(ref) is RefView and any([_is_traced(e) for _, e in _entries(ref.steps)])
+    return type(ref) is RefView and any(map(_is_traced, _entries(ref.steps)))
 
 
 def _is_traced(entry):
@@ -82,23 +83,21 @@ def _is_traced(entry):
 
 
 def _entries(steps):
-    return [(i, e) for i, (how, what) in enumerate(steps) if how == "at"
-            for e in (what if type(what) is tuple else (what,))]
+    return [e for how, what in steps if how == "at" for e in (what if type(what) is tuple else (what,))]
 
 
 def _view(ref):
     """(the Ref, the static parts of the indices, their operands) of a Ref or a view; a traced size is the
     operand behind that of where the window begins."""
     of, steps, _ = memory_of(ref)
-    sizes = [e.size for _, e in _entries(steps) if _is_traced(e)]
+    sizes = [e.size for e in _entries(steps) if _is_traced(e)]
     if not sizes:
         return of, *layout_of(steps)
     steps = [(how, tuple([dataclasses.replace(e, size=TRACED) if _is_traced(e) else e
-                          for e in (what if type(what) is tuple else (what,))]) if how == "at" else what)
-             for how, what in steps]
+                          for e in _entries([(how, what)])]) if how == "at" else what) for how, what in steps]
     layout, starts = layout_of(steps)
     operands, starts, sizes = [], iter(starts), iter(sizes)
-    for _, entry in _entries(layout):
+    for entry in _entries(layout):
         _, start, size, _ = entry if type(entry) is tuple else (None, entry, None, None)
         if start is TRACED:
             operands.append(next(starts))
@@ -138,7 +137,7 @@ def _inside(aval, number, space):
 def scratch_type(like):
     """(the type of the values, the kind of memory) of scratch; semaphores count."""
     space = getattr(like, "memory_space", None)
-    if type(space).__name__ == "SemaphoreType":
+    if getattr(space, "value", None) in SEMAPHORES:
         return ShapedArray(like.shape, "int32"), space.value
     return ShapedArray(like.shape, like.dtype), space_of(space)
 
