@@ -63,6 +63,7 @@ for reduction in "sum", "max", "min":
            like(4, *TILE, dtype=BF16))
 values("any and all", "maxsi minsi", lambda x: (jnp.any(x > 0, 1, keepdims=True) & jnp.all(x > 1, 0)).astype(F32), like(*TILE))
 values("argmax", "tpu.reduce_index arg_max arg_min", lambda x: jnp.argmax(x, 1) + jnp.argmin(x, 1), like(128, 128))
+values("argmax to a scalar", "vector.extract", lambda x: jnp.full((8, 128), jnp.argmax(x)), like(8, 128))
 values("softmax", "multi_reduction", nn.softmax, like(*TILE))
 values("shapes", "vector.shape_cast tpu.concatenate extract_strided_slice", lambda x: jnp.concatenate(
     [x.reshape(2, 8, 128)[1], jnp.pad(x[:8], ((8, 0), (0, 0)), constant_values=1.0), x[None, 3:4][0] + jnp.ones((8, 1))], 0),
@@ -185,6 +186,12 @@ def semaphores(x, o, ready):
 def random_bits(o):
     tpu.prng_seed(3)
     o[...] = tpu.prng_random_bits(TILE) ^ tpu.prng_random_bits(TILE)
+
+
+@case("tpu.prng_random_bits math.log math.cos", like(*TILE, dtype=BF16))
+def random_numbers(o):
+    numbers = tpu.stateful_normal(TILE) + tpu.stateful_uniform(TILE, minval=-1.0) + tpu.stateful_bits(TILE).astype(F32)
+    o[...] = jnp.where(tpu.stateful_bernoulli(0.3, TILE), numbers, 0).astype(BF16)
 
 
 def added(x, y, o):

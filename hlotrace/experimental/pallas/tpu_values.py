@@ -205,10 +205,32 @@ def prng_random_bits(shape):
     return lax.bitcast_convert_type(bits, np.int32)
 
 
+def _bits(shape=()):
+    return lax.bitcast_convert_type(prng_random_bits(shape), np.uint32)
+
+
+def _uniform(shape=(), dtype=np.float32, minval=0.0, maxval=1.0):
+    ones = lax.bitcast_convert_type(_bits(shape) >> 9 | np.uint32(0x3F800000), np.float32)     # in [1, 2)
+    return (minval + (ones - 1) * (maxval - minval)).astype(dtype)
+
+
+def _normal(shape=(), dtype=np.float32):
+    # Box & Muller, "A note on the generation of random normal deviates" (1958)
+    radius, angle = jnp.sqrt(-2 * jnp.log(1 - _uniform(shape))), 2 * np.pi * _uniform(shape)
+    return (radius * jnp.cos(angle)).astype(dtype)
+
+
+# of the random bits that a TPU makes, where a kernel is compiled
+_COMPILED = {"bits": _bits, "uniform": _uniform, "normal": _normal,
+             "bernoulli": lambda p=0.5, shape=(): _uniform(shape) < p}
+
+
 def _stateful(name):
     sampler = getattr(random, name)
 
     def sample(*args, **kwargs):
+        if core_of_kernel() is not None:
+            return _COMPILED[name](*args, **kwargs)
         return sampler(_next_key(f"tpu.stateful_{name}"), *args, **kwargs)
     sample.__name__ = sample.__qualname__ = f"stateful_{name}"
     sample.__doc__ = (f"`random.{name}` without the key: of the next random bits of a kernel, which "

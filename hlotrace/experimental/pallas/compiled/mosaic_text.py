@@ -173,6 +173,9 @@ class MosaicWriter(Writer):
 
     def first_extreme(self, before, x, axis):
         """The first index along an axis of the element that comes before all others."""
+        if len(x.shape) == 1:       # Mosaic has no scalars of reductions
+            found = self.first_extreme(before, self.reshape(x, (1, *x.shape)), 1)
+            return self.reshape(self.reshape(found, (1, 1)), ())
         kind = "arg_max" if before is GREATER else "arg_min"
         return self.generic("tpu.reduce_index", [x],
                             [*x.shape[:axis], *x.shape[axis + 1:]], INT,
