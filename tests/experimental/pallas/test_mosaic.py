@@ -41,13 +41,16 @@ def test_a_kernel_is_a_program_of_mosaics_dialects(name):
 def test_the_call_of_a_kernel():
     words, kernel, out, args, options = CASES["product_in_blocks"]
     options = {**options, "cost_estimate": pl.CostEstimate(2 * 256**3, 0, 3 * 256**2 * 2), "compiler_params": tpu.CompilerParams(
-        vmem_limit_bytes=2**24, has_side_effects=True, disable_bounds_checks=True, allow_input_fusion=[True, False])}
+        vmem_limit_bytes=2**24, has_side_effects=True, disable_bounds_checks=True, allow_input_fusion=[True, False],
+        shape_invariant_numerics=False, flags={"A": True, "B": 3, "C": 1.5})}
     text = jax.jit(pl.pallas_call(kernel, out, **options)).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
     call, = [line for line in text.splitlines() if "tpu_custom_call" in line]
     for words in ("has_side_effect = true", 'kernel_name = "product_in_blocks"', "operand_layouts = [dense<[1, 0]>",
                   r"\22flops\22: 33554432", r"\22serialization_format\22: 1", r"\22allow_input_fusion\22: [true, false]",
                   r"\22scoped_memory_configs\22: [{\22memory_space\22: 1, \22offset\22: 0, \22size\22: 16777216}]",
-                  r"\22disable_bounds_checks\22: true"):
+                  r"\22disable_bounds_checks\22: true", r"\22shape_invariant_numerics\22: false",
+                  r"{\22flag_type\22: \22A\22, \22value\22: {\22boolean_value\22: true}}", r"{\22integer_value\22: 3}",
+                  r"{\22double_value\22: 1.5}"):
         assert words in call
     # a bool is a whole number in memory
     words, kernel, out, args, options = CASES["a result of bools"]
@@ -174,6 +177,26 @@ def test_blocks_of_a_pipeline_are_copied_while_others_are_used(monkeypatch):
         np.testing.assert_array_equal(jnp.where(jnp.isnan(found), -1, found), bounded)
 
 
+@pytest.mark.parametrize("given, error, words", [
+    ({"collective_id": 1}, ValueError, "collective_id=1 is for kernels with get_barrier_semaphore()"),
+    ({"flags": {"C": "x"}}, ValueError, "the flag C is a bool, an int or a float, not 'x'"),
+    ({"serialization_format": 2}, NotImplementedError, "serialization_format=2"),
+    ({"use_tc_tiling_on_sc": True}, NotImplementedError, "use_tc_tiling_on_sc=True")])
+def test_options_that_do_not_go(given, error, words):
+    _, kernel, out, args, _ = CASES["softmax"]
+    call = pl.pallas_call(kernel, out, compiler_params=tpu.CompilerParams(**given))
+    with pytest.raises(error, match=re.escape(words)):
+        mosaic_call.config(kernel_of(call, *args))
+
+
+def test_loops_are_unrolled_as_asked():
+    for length, unroll, loops, steps in (5, 1, 1, 1), (5, 2, 1, 3), (5, True, 0, 5), (1, 1, 0, 1), (4, 2, 1, 2), (0, 1, 1, 1):
+        def kernel(x, o, length=length, unroll=unroll):
+            o[...] = lax.fori_loop(0, length, lambda i, c: c * 2 + i, x[...], unroll=unroll)
+        text = text_of(pl.pallas_call(kernel, like(*TILE)), like(*TILE))
+        assert (text.count("scf.for"), text.count("arith.mulf")) == (loops, steps), (length, unroll)
+
+
 @pytest.mark.parametrize("kernel, dtype, options, error, words", [
     (lambda x, o: o.__setitem__(..., jnp.sort(x[...])), F32, {}, NotImplementedError,
      "sort, tests/experimental/pallas/test_mosaic.py:"),
@@ -219,5 +242,5 @@ def test_a_kernel_is_compiled(name):
 def test_kernels_that_meet_are_compiled():
     mesh = jax.topologies.get_topology_desc("v5e:2x2").make_mesh((4,), ("x",))
     x = jax.ShapeDtypeStruct((32, 128), F32, sharding=NamedSharding(mesh, P("x")))
-    for kernel in exchange, meeting:
-        over_devices(mesh, kernel, compiler_params=tpu.CompilerParams(collective_id=1)).lower(x).compile()
+    for kernel, params in (exchange, None), (meeting, tpu.CompilerParams(collective_id=1)):
+        over_devices(mesh, kernel, compiler_params=params).lower(x).compile()

@@ -247,9 +247,18 @@ def _scan(w, eqn, *operands):
     if len(carry) > p["num_carry"] or len(jaxpr.outvars) > p["num_carry"]:
         raise NotImplementedError("a scan over rows of arrays, or that stacks results: read and write in "
                                   "a fori_loop, by ref[i]")
-    low, high = w.constant(0), w.constant(p["length"])
-    return _for(w, low, high, carry, accesses(jaxpr.effects),
-                lambda _, carry: run(w, jaxpr, [*consts, *carry]))
+    at_once = min(max(p["unroll"], 1), max(p["length"], 1))
+    rounds, rest = divmod(p["length"], at_once)
+
+    def steps(count, carry):
+        for _ in range(count):
+            carry = run(w, jaxpr, [*consts, *carry])
+        return carry
+    if rounds == 1:
+        return steps(at_once + rest, carry)
+    carry = _for(w, w.constant(0), w.constant(rounds), carry, accesses(jaxpr.effects),
+                 lambda _, carry: steps(at_once, carry))
+    return steps(rest, carry)
 
 
 def _for(w, low, high, carry, before, body):

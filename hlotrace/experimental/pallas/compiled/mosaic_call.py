@@ -22,10 +22,15 @@ def config(kernel, mesh=None):
 
     Raises:
         NotImplementedError: for what Mosaic cannot do.
-        ValueError: where devices meet, and there is no `collective_id`.
+        ValueError: where devices meet, and there is no `collective_id`; for other options that do not go.
     """
     from ....runtime.mlir import mosaic
     params, cost = kernel.options
+    for name, usual in (("serialization_format", 1), ("needs_layout_passes", True),
+                        ("use_tc_tiling_on_sc", None)):
+        if getattr(params, name, usual) != usual:
+            raise NotImplementedError(f"pallas_call of {kernel.name}: compiler_params with {name}="
+                                      f"{getattr(params, name)!r}, where it is {usual!r}")
     module, communicates = text(kernel, mesh)
     call = {"body": base64.b64encode(mosaic.serialized(module)).decode(), "serialization_format": 1,
             "needs_layout_passes": True}
@@ -38,6 +43,9 @@ def config(kernel, mesh=None):
                          "compiler_params=tpu.CompilerParams(collective_id=...), a number that no other "
                          "kernel that may run at the same time has")
     if collective is not None:
+        if not kernel.core._value.barrier and not params.allow_collective_id_without_custom_barrier:
+            raise ValueError(f"pallas_call of {kernel.name}: collective_id={collective} is for kernels with "
+                             "get_barrier_semaphore(), and this one has none")
         call["collective_id"] = collective
     if communicates:
         call["has_communication"] = True
@@ -47,16 +55,30 @@ def config(kernel, mesh=None):
     if fusion := getattr(params, "allow_input_fusion", None):
         first = kernel.grid.count(None) + len(kernel.scalars)
         call["allow_input_fusion"] = [False] * first + [*map(bool, fusion)]
+    if not getattr(params, "shape_invariant_numerics", True):
+        call["shape_invariant_numerics"] = False
     whole = {"custom_call_config": call}
+    if flags := getattr(params, "flags", None):
+        whole["flag_configs"] = [{"flag_type": name, "value": {_flag_kind(kernel, name, value): value}}
+                                 for name, value in flags.items()]
     if (limit := getattr(params, "vmem_limit_bytes", None)) is not None:
         whole["scoped_memory_configs"] = [{"memory_space": _VMEM, "offset": 0, "size": limit}]
     effects = getattr(params, "has_side_effects", False)
     return json.dumps(whole), f', kernel_name = "{kernel.name}"', effects not in (False, None)
 
 
+def _flag_kind(kernel, name, value):
+    for kind, called in ((bool, "boolean_value"), (int, "integer_value"), (float, "double_value")):
+        if isinstance(value, kind):
+            return called
+    raise ValueError(f"pallas_call of {kernel.name}: the flag {name} is a bool, an int or a float, not "
+                     f"{value!r}")
+
+
 def text(kernel, mesh=None):
     """(A `Kernel` in Mosaic's dialects, does it meet other devices?); `mesh` is that of `shard_map`."""
-    w = MosaicWriter(RULES, len(kernel.grid), mesh)
+    fuses = bool(getattr(kernel.options[0], "fuse_transposed_lhs_in_matmul", False))
+    w = MosaicWriter(RULES, len(kernel.grid), mesh, fuses)
     ids = [f"{x.name}: i32" for x in w.ids]
     arguments, windows, functions = [], [], []
     scalars = len(kernel.scalars)

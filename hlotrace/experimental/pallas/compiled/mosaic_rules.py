@@ -104,9 +104,10 @@ def _dot_general(w, eqn, x, y):
     numbers = ", ".join(map(str, map(list, (over_x, over_y, *free, order, batch_x, batch_y))))
     highest = _first(eqn.params["precision"]) is Precision.HIGHEST and x.dtype == np.float32
     zero = w.constant(0, sums, out.shape)
+    hint = str(w.fuses and over_x[0] == 0).lower()
     found = w.generic("tpu.matmul", [x, y, zero], out.shape, sums,
                       f"dimension_numbers = #tpu.dot_dimension_numbers<{numbers}>, transpose_lhs = false, "
-                      "transpose_rhs = false, transpose_lhs_hint = false" +
+                      f"transpose_rhs = false, transpose_lhs_hint = {hint}" +
                       highest * ", precision = #tpu.contract_precision<fp32>")
     return w.convert(found, out.dtype)
 

@@ -51,8 +51,9 @@ class MosaicWriter(Writer):
     compiler = "Mosaic"
     platform = "tpu"
 
-    def __init__(self, rules, axes, mesh=None):
+    def __init__(self, rules, axes, mesh=None, fuses=False):
         super().__init__(rules)
+        self.fuses = fuses      # a transposition into the product after it
         self.places, self.scopes, self.mesh, self.communicates = {}, [], mesh, False
         self.ids = [self.value(f"%at{axis}", (), INT) for axis in range(axes)]
 
