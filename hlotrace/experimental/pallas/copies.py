@@ -3,7 +3,7 @@
 In interpret mode a semaphore is an int32 that begins with 0, and a copy is done where it starts; it adds the
 bytes that were copied to its semaphore.  Where a kernel waits for more than a semaphore holds, it would never
 end on a TPU: the program fails.  A copy to another device and a signal to it are collectives: all devices of
-the mesh have to come to it.
+the mesh have to come to it.  Where a kernel is compiled, they are equations of `compiled/tpu_parts.py`.
 """
 import enum
 import operator
@@ -145,7 +145,7 @@ def semaphore_read(sem_or_view):
         ValueError: outside of kernels, for an array of semaphores.
     """
     sem = _one("semaphore_read", sem_or_view)
-    return sem[...] if core_of_kernel() is None else tpu_parts.on_memory("read", [sem], (), tpu_parts.INT)
+    return sem[...] if core_of_kernel() is None else tpu_parts.on_memory("read", [sem], (), tpu_parts.SCALAR)
 
 
 def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=MESH, core_index=None):
@@ -161,8 +161,7 @@ def semaphore_signal(sem_or_view, inc=1, *, device_id=None, device_id_type=MESH,
     """
     sem = _one("semaphore_signal", sem_or_view)
     if core_index is not None:
-        raise NotImplementedError("pallas.semaphore_signal: core_index: interpret mode runs one core after "
-                                  "another, so that they cannot signal each other")
+        raise NotImplementedError("pallas.semaphore_signal: core_index: cores cannot signal each other here")
     inc = jnp.asarray(inc, np.int32)
     to = None if device_id is None else _number("semaphore_signal", device_id, device_id_type)
     if core_of_kernel() is not None:

@@ -76,11 +76,11 @@ def _along(function, which, axis):
 
 
 @contextlib.contextmanager
-def at_place(*place):
+def at_place(ids, grid, core=None):
     """A context in which a kernel runs at a place of a grid."""
     if not hasattr(_places, "stack"):
         _places.stack = []
-    _places.stack.append(Place(*place))
+    _places.stack.append(Place(ids, grid, core))
     try:
         yield
     finally:

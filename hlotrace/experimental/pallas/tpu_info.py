@@ -1,15 +1,16 @@
-"""What TPUs are, as kernels are sized by: units, memories and rates of one device.
+"""What TPUs are, as kernels are sized by: units, memories and rates.
 
-Figures of memory and rates: Google Cloud's pages of TPU versions; those of units: Jouppi et al., "TPU v4: an
-optically reconfigurable supercomputer" (ISCA 2023) and its predecessors.
+Figures of chips and their sources are in `runtime/devices/chips.py`; those of units here are what JAX 0.10.2
+says.
 """
 import dataclasses
 import enum
+from typing import NamedTuple
 
 from ...core import dtypes
-from ...runtime.devices import client
+from ...runtime.devices import chips, client
 
-_KiB, _MiB, _TERA = 1 << 10, 1 << 20, 10 ** 12
+_KiB, _MiB = 1 << 10, 1 << 20
 
 
 class ChipVersion(enum.Enum):
@@ -66,9 +67,10 @@ class TpuInfo:
     int4_ops_per_second: int = 0
     sparse_core: SparseCoreInfo | None = None
 
-    is_lite = property(lambda self: self.chip_version in _LITE)
+    is_lite = property(lambda self: self.chip_version in (ChipVersion.TPU_V4I, ChipVersion.TPU_V5E,
+                                                          ChipVersion.TPU_V6E))
     is_megacore = property(lambda self: self.num_cores > 1)
-    is_split_chip = property(lambda self: self.chip_version in _TWO_CORES and self.num_cores == 1)
+    is_split_chip = property(lambda self: not self.is_lite and self.num_cores == 1)
 
     def get_sublane_tiling(self, dtype):
         """Rows of a tile of such elements: 8 of 32 bits, more of fewer."""
@@ -85,60 +87,66 @@ class TpuInfo:
         return len(kinds) == 1 and all([rates.get(name, 0) for name in pair])
 
 
-_LITE = ChipVersion.TPU_V4I, ChipVersion.TPU_V5E, ChipVersion.TPU_V6E
-# chips of two TensorCores, of which each may be a device of its own
-_TWO_CORES = {*ChipVersion} - {*_LITE}
-_MEGACORE = ChipVersion.TPU_V4, ChipVersion.TPU_V5P
+class _Units(NamedTuple):
+    """What a TensorCore of a version is made of, beside the figures of its chip in `chips.CHIPS`."""
+    chip: str
+    generation: int
+    mxu_column_size: int
+    num_mxus: int
+    narrow: tuple[str, ...] = ()        # dtypes of fewer than 16 bits that the matrix units multiply
+    num_accumulators: int = 0
+    smem: int = _MiB
+    cmem: int = 0
+    sparse_core: SparseCoreInfo | None = None
 
 
-def _chip(generation, mxu_column_size, num_mxus, vmem_mib, hbm_bytes, bandwidth, bf16, **more):
-    return dict(generation=generation, mxu_column_size=mxu_column_size, num_mxus=num_mxus,
-                vmem_capacity_bytes=vmem_mib * _MiB, hbm_capacity_bytes=int(hbm_bytes),
-                mem_bw_bytes_per_second=int(bandwidth), bf16_ops_per_second=int(bf16 * _TERA), **more)
-
-
-def _rates(**tera):
-    return {f"{name}_ops_per_second": int(rate * _TERA) for name, rate in tera.items()}
-
-
-_SEVEN = _chip(7, 256, 2, 64, 103e9, 3.7e12, 1155, num_accumulators=128, **_rates(fp8=2300),
-               sparse_core=SparseCoreInfo(2, 16, 16, 512 * _KiB))
-# memories and rates of one TensorCore
-_CHIPS = {
-    ChipVersion.TPU_V2: _chip(2, 128, 1, 16, 8e9, 358e9, 23, smem_capacity_bytes=16 * _KiB),
-    ChipVersion.TPU_V3: _chip(3, 128, 2, 16, 17.2e9, 412.5e9, 70, smem_capacity_bytes=16 * _KiB),
-    ChipVersion.TPU_V4I: _chip(4, 128, 4, 16, 8.59e9, 614e9, 137, cmem_capacity_bytes=134_000_000),
-    ChipVersion.TPU_V4: _chip(4, 128, 4, 16, 17.2e9, 615e9, 137.5, cmem_capacity_bytes=67_000_000),
-    ChipVersion.TPU_V5E: _chip(5, 128, 4, 128, 17.2e9, 820e9, 197, **_rates(int8=394, int4=788)),
-    ChipVersion.TPU_V5P: _chip(5, 128, 4, 64, 51.5e9, 1.23e12, 229.5, **_rates(int8=459, int4=920),
-                               sparse_core=SparseCoreInfo(4, 16, 8, 512 * _KiB)),
-    ChipVersion.TPU_V6E: _chip(6, 256, 2, 128, 34.4e9, 1.64e12, 920, **_rates(int8=1840, fp8=920, int4=3680),
-                               sparse_core=SparseCoreInfo(2, 16, 8, 256 * _KiB)),
-    ChipVersion.TPU_7: _SEVEN, ChipVersion.TPU_7X: _SEVEN}
-# (begin of `device_kind`, the version, TensorCores of a device)
-_KINDS = [("TPU v5 lite", ChipVersion.TPU_V5E, 1), ("TPU v5e", ChipVersion.TPU_V5E, 1),
-          ("TPU v6", ChipVersion.TPU_V6E, 1), ("TPU v5", ChipVersion.TPU_V5P, 2),
-          ("TPU v4 lite", ChipVersion.TPU_V4I, 1), ("TPU v4", ChipVersion.TPU_V4, 2),
-          ("TPU v3", ChipVersion.TPU_V3, 1), ("TPU v2", ChipVersion.TPU_V2, 1),
-          ("TPU7x", ChipVersion.TPU_7X, 1), ("TPU7", ChipVersion.TPU_7, 1)]
+_INTS = "int8", "int4"
+_V7X = _Units("tpu7x", 7, 256, 2, ("float8",), 128, sparse_core=SparseCoreInfo(2, 16, 16, 512 * _KiB))
+_UNITS = {
+    ChipVersion.TPU_V2: _Units("v2", 2, 128, 1, smem=16 * _KiB),
+    ChipVersion.TPU_V3: _Units("v3", 3, 128, 2, smem=16 * _KiB),
+    ChipVersion.TPU_V4: _Units("v4", 4, 128, 4, cmem=64 * _MiB),
+    ChipVersion.TPU_V5E: _Units("v5e", 5, 128, 4, _INTS),
+    ChipVersion.TPU_V5P: _Units("v5p", 5, 128, 4, _INTS, sparse_core=SparseCoreInfo(4, 16, 8, 512 * _KiB)),
+    ChipVersion.TPU_V6E: _Units("v6e", 6, 256, 2, (*_INTS, "float8"),
+                                sparse_core=SparseCoreInfo(2, 16, 8, 256 * _KiB)),
+    ChipVersion.TPU_7: _V7X, ChipVersion.TPU_7X: _V7X}
+_MEGACORE = ChipVersion.TPU_V4, ChipVersion.TPU_V5P     # whose two TensorCores may be one device
 
 
 def get_tpu_info_for_chip(chip_version, num_tensor_cores_per_device):
-    """The TpuInfo of devices of so many TensorCores.  ValueError for what no chip of this version has."""
+    """The TpuInfo of devices of so many TensorCores; memories and rates are those of one.  ValueError for a
+    version of which no figures are known, and for what no chip of it has.
+    """
+    units = _UNITS.get(chip_version)
+    if units is None:
+        raise ValueError(f"tpu.get_tpu_info_for_chip: no figures are known of a TPU {chip_version}")
     most = 2 if chip_version in _MEGACORE else 1
     if not 1 <= num_tensor_cores_per_device <= most:
         raise ValueError(f"tpu.get_tpu_info_for_chip: devices of a TPU {chip_version} have 1"
                          f"{' or 2 TensorCores' if most > 1 else ' TensorCore'}, not "
                          f"{num_tensor_cores_per_device}")
-    return TpuInfo(chip_version=chip_version, num_cores=num_tensor_cores_per_device, **_CHIPS[chip_version])
+    chip = chips.CHIPS[units.chip]
+    rates = {name: int(chip.peak[name] / chip.cores) for name in ("bfloat16", "int8", "float8")
+             if name == "bfloat16" or name in units.narrow}
+    return TpuInfo(
+        chip_version=chip_version, generation=units.generation, num_cores=num_tensor_cores_per_device,
+        mxu_column_size=units.mxu_column_size, num_mxus=units.num_mxus,
+        num_accumulators=units.num_accumulators,
+        vmem_capacity_bytes=chip.vmem // chip.cores, cmem_capacity_bytes=units.cmem,
+        smem_capacity_bytes=units.smem, hbm_capacity_bytes=chip.memory // chip.cores,
+        mem_bw_bytes_per_second=int(chip.bandwidth / chip.cores), bf16_ops_per_second=rates["bfloat16"],
+        int8_ops_per_second=rates.get("int8", 0), fp8_ops_per_second=rates.get("float8", 0),
+        int4_ops_per_second=2 * rates.get("int8", 0), sparse_core=units.sparse_core)
 
 
 def get_tpu_info():
     """The TpuInfo of the default device.  ValueError where it is no TPU: `get_tpu_info_for_chip` needs none.
     """
-    kind = client.default_device().device_kind
-    for begin, version, cores in _KINDS:
-        if kind.startswith(begin):
-            return get_tpu_info_for_chip(version, cores)
-    raise ValueError(f"tpu.get_tpu_info: the default device, a {kind!r}, is no TPU that is known: use "
-                     "tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 1), say")
+    device = client.default_device()
+    chip = chips.of_device(device)
+    if chip is None or chip.platform != "tpu":
+        raise ValueError(f"tpu.get_tpu_info: the default device, a {device.device_kind!r}, is no TPU that is "
+                         "known: use tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 1), say")
+    version = next(version for version, units in _UNITS.items() if units.chip == chip.name)
+    return get_tpu_info_for_chip(version, chip.cores)

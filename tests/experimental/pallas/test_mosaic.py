@@ -97,7 +97,7 @@ def test_a_size_of_the_grid_may_be_traced():
         def kernel(scale, none, x, o):
             assert none is None
             o[...] = x[...] * scale[pl.num_programs(0)]
-        row = Block((8, 128), lambda i, j, scale, none: (i, 0))
+        row = Block((8, 128), lambda i, j, scale, none: (pl.num_programs(0) - 1 - i, 0))
         spec = tpu.PrefetchScalarGridSpec(2, grid=(n, 2), in_specs=[row], out_specs=row)
         return pl.pallas_call(kernel, like(32, 128), grid_spec=spec, input_output_aliases={1: 0})(scale, None, x)
     types = like(dtype=I32), like(5, dtype=I32), like(32, 128)
@@ -119,8 +119,11 @@ def test_what_tpus_are():
     assert not info.is_matmul_supported("float8_e5m2", BF16) and not info.is_matmul_supported("int8", BF16)
     both = tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V4, 2)
     assert both.is_megacore and tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V4, 1).is_split_chip
-    for version in tpu.ChipVersion:
+    assert (both.hbm_capacity_bytes, both.bf16_ops_per_second, info.int4_ops_per_second) == (2**34, 137.5e12, 786e12)
+    for version in {*tpu.ChipVersion} - {tpu.ChipVersion.TPU_V4I}:
         assert isinstance(tpu.get_tpu_info_for_chip(version, 1), tpu.TpuInfo)
+    with pytest.raises(ValueError, match="no figures are known of a TPU v4i"):
+        tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V4I, 1)
     with pytest.raises(ValueError, match="devices of a TPU v5e have 1 TensorCore, not 2"):
         tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 2)
     with pytest.raises(ValueError, match="the default device, a 'cpu', is no TPU that is known"):

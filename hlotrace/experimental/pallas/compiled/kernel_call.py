@@ -21,7 +21,7 @@ from ..grid_blocks import at_place, blocks_of
 from ..specs import BoundedSlice, Element, Squeezed
 from . import mosaic_call, triton_rules
 from .kernel_memory import kernel_ref, program_id_p
-from .tpu_parts import INT, operation, scratch_type, space_of
+from .tpu_parts import SCALAR, operation, scratch_type, space_of
 
 TRITON, MOSAIC = "__gpu$xla.gpu.triton", "tpu_custom_call"
 _MOST = 2 ** 31 - 1     # programs of a grid
@@ -73,7 +73,7 @@ class Kernel:
         self.grid = (*self.axes, *self.own_grid)
         if None not in self.grid and math.prod(self.grid) > _MOST:
             raise ValueError(f"pallas_call of {name}: a grid of {self.grid} has more than {_MOST} places")
-        self.core = kernel_ref(INT, None, INT)
+        self.core = kernel_ref(SCALAR, None, SCALAR)
         self.refs = [kernel_ref(aval, i, aval, None, "smem") for i, aval in enumerate(self.scalars)]
         for blocks, have in zip(self.blocks, self.mapped, strict=True):
             self.refs.append(self._ref(blocks, have, len(self.refs)))
@@ -93,7 +93,7 @@ class Kernel:
         if blocks.index_map is not None or have:
             def index(*ids):
                 first = self.arguments.first.unflatten(self.refs[:len(self.scalars)])
-                with at_place(ids[len(self.axes):], self.own_grid, self.core):
+                with at_place(ids[len(self.axes):], self._sizes(), self.core):
                     found = blocks.index(ids[len(self.axes):], first)
                 return [*[ids[axis] for axis in have], *[asarray(i, dtype="int32") for i in found]]
             axes = [ShapedArray((), "int32")] * len(self.grid)
@@ -103,13 +103,14 @@ class Kernel:
 
     def _run(self):
         ids = [program_id_p.bind(axis=axis) for axis in range(len(self.grid))]
-        with at_place(ids[len(self.axes):], (), self.core):
-            grid = [*self.grid]
-            for axis in [axis for axis, n in enumerate(grid) if n is None]:
-                grid[axis] = operation("iteration_bound", attributes=f"dim = {axis} : i32", out=INT)
-        with at_place(ids[len(self.axes):], grid[len(self.axes):], self.core):
+        with at_place(ids[len(self.axes):], self._sizes(), self.core):
             self.call(self.refs)
         return []
+
+    def _sizes(self):
+        """The sizes of its grid, for what is traced: those that are known when it runs are an operation."""
+        return [operation("iteration_bound", attributes=f"dim = {axis} : i32", out=SCALAR) if n is None else n
+                for axis, n in enumerate(self.own_grid, len(self.axes))]
 
     def with_axis(self, size, mapped):
         """The kernel for arrays of which those marked have one more axis, in front."""
@@ -191,7 +192,7 @@ def _lower_mosaic(ctx, eqn, *names):
 
 def _in_memory(aval):
     """The type of an array as TPUs have it in memory: a bool has 32 bits."""
-    return aval.update(dtype=INT.dtype) if dtypes.is_bool(aval.dtype) else aval
+    return aval.update(dtype=SCALAR.dtype) if dtypes.is_bool(aval.dtype) else aval
 
 
 def _converted(ctx, name, old, new):

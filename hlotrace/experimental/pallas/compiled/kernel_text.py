@@ -126,23 +126,16 @@ class Writer:
 
     # --- memory ---
 
-    def _memory_number(self, ref):
+    def memory_number(self, ref):
+        """The number of the argument that has the memory of a Ref."""
         number = ref._value.number
         return self.same.get(number, number)
-
-    def before(self, ref, writes):
-        """Have the threads of a program meet, where one may read or write what another has not yet."""
-        number = self._memory_number(ref)
-        if number in self.written or writes and number in self.read:
-            self.lines.append("gpu.barrier")
-            self.read, self.written = set(), set()
-        (self.written if writes else self.read).add(number)
 
     def again(self, accesses):
         """What a loop does to memory may be done before its body as well."""
         if any(access.writes for access in accesses):
             for access in accesses:
-                (self.written if access.writes else self.read).add(self._memory_number(access.ref))
+                (self.written if access.writes else self.read).add(self.memory_number(access.ref))
 
     # --- elements ---
 

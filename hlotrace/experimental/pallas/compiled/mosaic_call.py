@@ -89,9 +89,9 @@ def text(kernel, mesh=None):
         if memory.blocks is not None:
             _check_tiles(kernel, kernel.blocks[i - scalars].name, memory)
         if kernel.grid and scalars <= i < scalars + len(kernel.blocks):
-            windows.append(_window(memory, i))
-            if memory.space in (None, "vmem", "smem"):
-                functions += _place_of_block(kernel, memory, i, ids, arguments[:scalars])
+            windows.append(_window(memory, w.places[i]))
+            if w.places[i].space in ("vmem", "smem"):
+                functions += _place_of_block(kernel, memory, ids, arguments[:scalars])
     if kernel.core._value.barrier:
         place = w.places["barrier"] = Place("%barrier", (), "!tpu.semaphore", "semaphore_mem")
         w.lines.append(f"{place.name} = tpu.sem_barrier : {place.type}")
@@ -132,23 +132,22 @@ def _check_tiles(kernel, name, memory):
                              "128, or those of the array")
 
 
-def _window(memory, number):
+def _window(memory, place):
     """How the compiler brings blocks of an array."""
-    if memory.space not in (None, "vmem", "smem"):
+    if place.space not in ("vmem", "smem"):
         return "{}"
     blocks = memory.blocks
-    sizes = memory.array.shape if blocks is None else blocks.sizes
-    parts = [f"transform_indices = @block{number}",
-             f"window_bounds = array<i64: {', '.join(map(str, sizes))}>"]
-    if blocks is None and memory.space != "smem":
+    parts = [f"transform_indices = @block{memory.number}",
+             f"window_bounds = array<i64: {', '.join(map(str, place.shape))}>"]
+    if blocks is None and place.space != "smem":
         parts.append("pipeline_mode = #tpu.pipeline_mode<synchronous>")
     elif blocks is not None and blocks.windows:
-        zeros = ", ".join("0" * len(sizes))
+        zeros = ", ".join("0" * len(place.shape))
         parts.append(f"window_kind = #tpu.element_window<[{zeros}], [{zeros}]>")
     return f"{{{', '.join(parts)}}}"
 
 
-def _place_of_block(kernel, memory, number, ids, scalars):
+def _place_of_block(kernel, memory, ids, scalars):
     """The function from the place in the grid to that of a block of an array."""
     w, blocks = MosaicWriter(RULES, len(kernel.grid)), memory.blocks
     for i, ref in enumerate(kernel.refs[:len(scalars)]):
@@ -161,5 +160,5 @@ def _place_of_block(kernel, memory, number, ids, scalars):
             found = [at if d in blocks.windows else w.binary(t.MULTIPLY, at, w.constant(blocks.sizes[d]))
                      for d, at in enumerate(found)]
     types = ", ".join("i32" for _ in found)
-    return [f"func.func @block{number}({', '.join([*ids, *scalars])}) -> ({types}) {{", *w.lines,
+    return [f"func.func @block{memory.number}({', '.join([*ids, *scalars])}) -> ({types}) {{", *w.lines,
             f"return {', '.join(x.name for x in found)} : {types}" if found else "return", "}"]

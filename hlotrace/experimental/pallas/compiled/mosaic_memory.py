@@ -12,12 +12,17 @@ from .kernel_text import INT, generic
 from .mosaic_text import Place, memory_type
 from .tpu_parts import SEMAPHORES
 
+_KINDS = {None: "vmem", "default": "vmem", **{kind: kind for kind in (
+    "any", "cmem", "hbm", "smem", "vmem", "vmem_shared")}}
+
 
 def kind_of_memory(memory):
     """(the type of elements, the kind of memory) of a KernelMemory."""
     if memory.space in SEMAPHORES:
         return "!tpu.dma_semaphore" if memory.space == "dma" else "!tpu.semaphore", "semaphore_mem"
-    return memory_type(memory.aval.dtype), memory.space or "vmem"
+    if memory.space not in _KINDS:
+        raise NotImplementedError(f"memory of the kind {memory.space!r}")
+    return memory_type(memory.aval.dtype), _KINDS[memory.space]
 
 
 class _Part:

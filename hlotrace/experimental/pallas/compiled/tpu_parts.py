@@ -15,7 +15,7 @@ from ....numpy.indexing.refs import RefView, layout_of
 from ..grid_blocks import core_of_kernel
 from .kernel_memory import kernel_part, kernel_ref, memory_of
 
-INT = ShapedArray((), "int32")
+SCALAR = ShapedArray((), "int32")
 SEMAPHORES = "regular", "dma", "barrier"
 
 
@@ -109,7 +109,7 @@ def _view(ref):
 def barrier_semaphore():
     """The Ref of the semaphore that a kernel has for meeting other devices."""
     core_of_kernel()._value.barrier = True
-    return _inside(INT, "barrier", "barrier")
+    return _inside(SCALAR, "barrier", "barrier")
 
 
 def scoped(f, types, named):

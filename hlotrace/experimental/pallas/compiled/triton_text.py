@@ -177,6 +177,14 @@ class TritonWriter(Writer):
 
     # --- memory ---
 
+    def before(self, ref, writes):
+        """Have the threads of a program meet, where one may read or write what another has not yet."""
+        number = self.memory_number(ref)
+        if number in self.written or writes and number in self.read:
+            self.lines.append("gpu.barrier")
+            self.read, self.written = set(), set()
+        (self.written if writes else self.read).add(number)
+
     def places(self, ref, index, masked):
         """(The pointers to what an index selects of a Ref, their type, where they are inside or None)."""
         memory, shape = ref._value, index.shape()
